@@ -1,0 +1,105 @@
+"""What a parser is told about an export, and what it gives back: rows, and the fate of every line."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import polars as pl
+
+MAX_REJECT_BYTES = 64 * 1024
+
+
+class UnreadableExportError(Exception):
+    """The export as a whole cannot be read; the message says why and what to do next."""
+
+
+class MissingSettingError(Exception):
+    """A parser needs a setting that is absent; the message names the key to set in goodput.toml."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of an export beside its bytes.
+
+    Attributes:
+        collected_at: UTC time at which the export was collected.
+        cluster: cluster the source is configured for; None = the export must say.
+        zones: IANA zone by cluster name.
+        zone: IANA zone of this source; overrides the cluster's.
+        node: node the source is configured for or that was captured from the path.
+        columns: column names of an export without a header.
+        delimiter: configured delimiter; None = found from the content.
+    """
+
+    collected_at: datetime
+    cluster: str | None = None
+    zones: Mapping[str, str] = field(default_factory=dict)
+    zone: str | None = None
+    node: str | None = None
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+
+    def zone_of(self, cluster: str | None) -> str:
+        """Return the IANA zone in which times of `cluster` are printed.
+
+        Raises:
+            MissingSettingError: neither the source nor the cluster has a zone.
+        """
+        zone = self.zone or self.zones.get(cluster or "")
+        if zone is None:
+            raise MissingSettingError(
+                f"the times in this export carry no zone: set `zone` under [clusters.{cluster or 'NAME'}] "
+                "or on the source, for example zone = \"Europe/Berlin\""
+            )
+        return zone
+
+    def require_cluster(self) -> str:
+        """Return the cluster.
+
+        Raises:
+            MissingSettingError: the source names none.
+        """
+        if self.cluster is None:
+            raise MissingSettingError("this export does not name its cluster: set `cluster` on the source")
+        return self.cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A line that could not be read. `text` holds at most 64 KiB; `byte_length` and `sha256` are of the whole line."""
+
+    line: int
+    reason: str
+    text: str
+    byte_length: int
+    byte_offset: int
+    sha256: str
+
+    @classmethod
+    def of(cls, line: int, reason: str, raw: bytes, byte_offset: int) -> Reject:
+        """Make a reject from the whole line."""
+        head = raw[:MAX_REJECT_BYTES].decode("utf-8", "replace")
+        return cls(line, reason, head, len(raw), byte_offset, hashlib.sha256(raw).hexdigest())
+
+
+@dataclass(slots=True)
+class Parsed:
+    """One bounded piece of a parser's answer.
+
+    Every line of the input is counted exactly once, in `used`, `ignored` or `rejects`, over all pieces together.
+
+    Attributes:
+        frames: rows by table name; each has the table's columns except `export_id`, which the pipeline adds.
+        used: lines that made rows.
+        ignored: lines passed over, by the name of the format's rule.
+        rejects: lines that could not be read.
+    """
+
+    frames: dict[str, pl.DataFrame] = field(default_factory=dict)
+    used: int = 0
+    ignored: Counter[str] = field(default_factory=Counter)
+    rejects: list[Reject] = field(default_factory=list)

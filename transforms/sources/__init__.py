@@ -1,0 +1,1 @@
+"""One module per export format; `transforms.registry` finds them. See docs/add-a-source.md."""

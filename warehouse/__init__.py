@@ -1,0 +1,1 @@
+"""DuckDB: models, reference data, checks, and the publishing of a build."""

@@ -1,0 +1,83 @@
+-- One row per cluster and evidence class: how often it occurs on a node when nothing is interrupted.
+-- A gamma-Poisson estimate: occurrences outside every evidence window over quiet node-seconds, joined with a documented
+-- prior rate that counts as much exposure as reference.background_rates says, so that small fleets lean on it.
+with occurrences as (
+    select
+        cluster,
+        node,
+        evidence_class,
+        device,
+        code,
+        first_at,
+        last_at
+    from intermediate.hardware__faults
+    union all
+    select
+        cluster,
+        node,
+        evidence_class,
+        device,
+        code,
+        occurred_at,
+        occurred_at
+    from intermediate.hardware__events
+    where event_class in ('boot', 'reboot', 'driver_load')
+    union all
+    select
+        states.cluster,
+        states.node,
+        coalesce(reasons.evidence_class, if(states.reason is null, 'reason_none', 'reason_other')),
+        null,
+        null,
+        states.started_at,
+        states.started_at
+    from staging.scheduler__node_states as states
+    left join intermediate.scheduler__reasons as reasons
+        on states.reason = reasons.reason
+),
+
+quiet as (
+    select
+        occurrences.cluster,
+        occurrences.evidence_class,
+        count(*) as occurrences
+    from occurrences
+    anti join intermediate.attribution__candidates as candidates
+        on
+            occurrences.cluster = candidates.cluster
+            and occurrences.node = candidates.node
+            and occurrences.evidence_class = candidates.evidence_class
+            and occurrences.device is not distinct from candidates.device
+            and occurrences.code is not distinct from candidates.code
+            and candidates.first_at between occurrences.first_at and occurrences.last_at
+    group by occurrences.cluster, occurrences.evidence_class
+),
+
+classes as (
+    select distinct
+        cluster,
+        evidence_class
+    from intermediate.attribution__candidates
+)
+
+select
+    classes.cluster,
+    classes.evidence_class,
+    coalesce(quiet.occurrences, 0) as occurrences,
+    exposure.quiet_node_seconds,
+    (coalesce(quiet.occurrences, 0) + prior.rate_per_1000_node_days / 1000 * prior.weight_node_days)
+    / (exposure.quiet_node_seconds + prior.weight_node_days * 86400) as rate_per_node_second
+from classes
+inner join intermediate.attribution__exposure as exposure
+    on classes.cluster = exposure.cluster
+left join quiet
+    on classes.cluster = quiet.cluster and classes.evidence_class = quiet.evidence_class
+left join reference.background_rates as own
+    on classes.evidence_class = own.evidence_class
+inner join reference.background_rates as fallback
+    on fallback.evidence_class = '*'
+cross join lateral (
+    select
+        coalesce(own.rate_per_1000_node_days, fallback.rate_per_1000_node_days) as rate_per_1000_node_days,
+        coalesce(own.weight_node_days, fallback.weight_node_days) as weight_node_days
+) as prior

@@ -1,0 +1,40 @@
+-- One row per interruption: whether it may pass for an orderly stop.
+-- It may not if a fatal fault stands on its nodes at its end, not cleared, or if a node was taken out around its end for
+-- a reason that names a part or an unplanned repair.
+with faulted as (
+    select distinct index.interruption_id
+    from intermediate.interruptions__index as index
+    inner join intermediate.runs__attempt_nodes as nodes
+        on index.record_id = nodes.record_id
+    inner join intermediate.hardware__faults as faults
+        on nodes.cluster = faults.cluster and nodes.node = faults.node
+    where
+        faults.is_fatal
+        and date_trunc('second', faults.first_at) <= index.ended_at
+        and (faults.cleared_at is null or faults.cleared_at > index.ended_at)
+),
+
+taken_out as (
+    select distinct interruption_id
+    from intermediate.attribution__candidates
+    where
+        kind = 'node state'
+        and not is_planned_rollout
+        and evidence_class not in ('reason_other', 'reason_none', 'reason_planned')
+)
+
+select
+    index.interruption_id,
+    index.is_resumed_in_window,
+    faulted.interruption_id is null and taken_out.interruption_id is null as is_orderly,
+    index.state in ('TIMEOUT', 'DEADLINE')
+    or coalesce(
+        index.state = 'COMPLETED'
+        and index.time_limit_seconds - index.elapsed_seconds <= 300,
+        false
+    ) as is_time_limit
+from intermediate.interruptions__index as index
+left join faulted
+    on index.interruption_id = faulted.interruption_id
+left join taken_out
+    on index.interruption_id = taken_out.interruption_id

@@ -1,0 +1,20 @@
+-- One row per drain whose reason names a rollout, where the attempt ended in order and the node had no fault before.
+select
+    candidates.interruption_id,
+    candidates.evidence_id,
+    'planned_rollout' as rule,
+    'planned_rollout' as weight_class
+from intermediate.attribution__candidates as candidates
+inner join intermediate.interruptions__index as index
+    on candidates.interruption_id = index.interruption_id
+cross join settings.attribution as attribution
+anti join intermediate.hardware__faults as faults
+    on
+        faults.is_fatal
+        and candidates.cluster = faults.cluster
+        and candidates.node = faults.node
+        and faults.first_at >= candidates.first_at - to_seconds(attribution.fault_free_seconds)
+        and faults.first_at <= index.ended_at
+where
+    candidates.is_planned_rollout
+    and index.state in ('REQUEUED', 'CANCELLED', 'COMPLETED', 'PREEMPTED')

@@ -1,0 +1,41 @@
+-- One row per interruption: the likeliest cause, or the operator's label, and the runner-up.
+-- A stop that passes for planned only because nothing is known of the steps never gets more than 0.9.
+with ranked as (
+    select
+        interruption_id,
+        max(if(cause_rank = 1, cause, null)) as cause,
+        max(if(cause_rank = 1, posterior, null)) as posterior,
+        max(if(cause_rank = 1, rule, null)) as rule,
+        max(if(cause_rank = 1, evidence_id, null)) as evidence_id,
+        bool_or(cause_rank = 1 and is_confirmed) as is_confirmed,
+        max(if(cause_rank = 2, cause, null)) as runner_up_cause,
+        max(if(cause_rank = 2, posterior, null)) as runner_up_confidence
+    from intermediate.attribution__scores
+    group by interruption_id
+),
+
+labelled as (
+    select
+        interruption_id,
+        labelled_cause,
+        evidence_id
+    from intermediate.attribution__candidates
+    where kind = 'operator label'
+)
+
+select
+    ranked.interruption_id,
+    coalesce(labelled.labelled_cause, ranked.cause) as cause,
+    case
+        when labelled.labelled_cause is not null then 1.0
+        when ranked.cause in ('operator_change', 'time_limit') then least(ranked.posterior, 0.9)
+        else ranked.posterior
+    end as confidence,
+    if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
+    coalesce(labelled.evidence_id, ranked.evidence_id) as evidence_id,
+    ranked.is_confirmed and labelled.labelled_cause is null as is_confirmed,
+    if(labelled.labelled_cause is null, ranked.runner_up_cause, ranked.cause) as runner_up_cause,
+    if(labelled.labelled_cause is null, ranked.runner_up_confidence, ranked.posterior) as runner_up_confidence
+from ranked
+left join labelled
+    on ranked.interruption_id = labelled.interruption_id

@@ -1,0 +1,46 @@
+-- One row per rule and piece of evidence it speaks of.
+select * from intermediate.attribution__rule_gpu_lost
+union all
+select * from intermediate.attribution__rule_gpu_nvlink
+union all
+select * from intermediate.attribution__rule_gpu_memory
+union all
+select * from intermediate.attribution__rule_gpu_system_processor
+union all
+select * from intermediate.attribution__rule_gpu_other
+union all
+select * from intermediate.attribution__rule_network_link
+union all
+select * from intermediate.attribution__rule_nic
+union all
+select * from intermediate.attribution__rule_pcie
+union all
+select * from intermediate.attribution__rule_host_hardware
+union all
+select * from intermediate.attribution__rule_kernel
+union all
+select * from intermediate.attribution__rule_unexpected_reboot
+union all
+select * from intermediate.attribution__rule_node_down
+union all
+select * from intermediate.attribution__rule_node_reason
+union all
+select * from intermediate.attribution__rule_host_maintenance
+union all
+select * from intermediate.attribution__rule_out_of_memory
+union all
+select * from intermediate.attribution__rule_process_fault
+union all
+select * from intermediate.attribution__rule_standing_fault
+union all
+select * from intermediate.attribution__rule_preempted
+union all
+select * from intermediate.attribution__rule_planned_window
+union all
+select * from intermediate.attribution__rule_planned_rollout
+union all
+select * from intermediate.attribution__rule_operator_change
+union all
+select * from intermediate.attribution__rule_time_limit
+union all
+select * from intermediate.attribution__rule_job_cancelled

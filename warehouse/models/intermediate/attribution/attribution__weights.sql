@@ -1,0 +1,66 @@
+-- One row per interruption, cause and class of evidence that a rule found: the natural logarithm of how much likelier
+-- the evidence is under the cause than by chance.
+-- P(evidence | cause) is documented; chance is the fleet's own rate x window x the attempt's nodes. Either may produce
+-- the evidence, so P = 1 - (1 - P(evidence | cause)) x (1 - chance). Evidence near the end counts for more. However
+-- often a class is repeated it counts once, by its strongest piece.
+with voted as (
+    select
+        votes.rule,
+        votes.weight_class,
+        candidates.*,
+        weights.cause,
+        weights.p_given_cause,
+        weights.p_by_chance,
+        index.nodes as attempt_nodes,
+        attribution.before_seconds + attribution.after_seconds as window_seconds
+    from intermediate.attribution__votes as votes
+    inner join intermediate.attribution__candidates as candidates
+        on votes.evidence_id = candidates.evidence_id
+    inner join intermediate.interruptions__index as index
+        on votes.interruption_id = index.interruption_id
+    inner join reference.evidence_weights as weights
+        on votes.weight_class = weights.weight_class
+    cross join settings.attribution as attribution
+),
+
+chances as (
+    select
+        voted.*,
+        coalesce(
+            voted.p_by_chance,
+            1 - exp(-background.rate_per_node_second * voted.window_seconds * coalesce(voted.attempt_nodes, 1))
+        ) as chance,
+        case
+            when voted.kind not in ('hardware event', 'node state') then 1
+            when abs(voted.seconds_before_end) <= timing.near_seconds
+                then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
+            else 1 - timing.near_share
+        end as nearness
+    from voted
+    left join intermediate.attribution__background as background
+        on
+            voted.cluster = background.cluster
+            and voted.evidence_class = background.evidence_class
+    cross join reference.evidence_timing as timing
+),
+
+weighed as (
+    select
+        *,
+        greatest(
+            least(ln((1 - (1 - p_given_cause) * (1 - chance)) / greatest(chance, 1e-9) * nearness), 14.0), -3.0
+        ) as log_weight
+    from chances
+)
+
+select
+    *,
+    row_number() over (
+        partition by interruption_id, cause, weight_class
+        order by
+            round(log_weight, 9) desc,
+            first_at asc,
+            node asc,
+            evidence_id asc
+    ) as piece
+from weighed

@@ -1,0 +1,29 @@
+-- One row per interruption and maintenance window, known before, that covers its end on one of its nodes.
+-- A reservation the job itself ran in is its home, not its end.
+select distinct
+    index.interruption_id,
+    'window' as kind,
+    'window_maintenance' as evidence_class,
+    windows.cluster,
+    null::varchar as node,
+    'node' as device_kind,
+    null::varchar as device,
+    null::bigint as code,
+    windows.started_at as first_at,
+    windows.ended_at as last_at,
+    1 as events,
+    windows.record_id,
+    concat_ws(' ', windows.kind, windows.text) as text
+from staging.calendar__windows as windows
+inner join intermediate.interruptions__index as index
+    on
+        windows.cluster = index.cluster
+        and windows.started_at <= index.ended_at
+        and (windows.ended_at is null or windows.ended_at >= index.ended_at)
+        and windows.name is distinct from index.reservation
+where
+    windows.is_maintenance
+    and (
+        windows.is_whole_cluster
+        or list_has_any(windows.nodes, index.node_names)
+    )

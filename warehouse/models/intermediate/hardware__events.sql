@@ -1,0 +1,65 @@
+-- One row per hardware event with a time and a node, its class refined by what the machine said just before or after.
+-- A boot that an orderly restart announced is `boot_orderly`, any other `boot_unexpected`; a link that is up again
+-- within a minute is `link_bounce`.
+with restarts as (
+    select distinct
+        cluster,
+        node,
+        occurred_at as restarted_at
+    from staging.hardware__events
+    where event_class = 'reboot' and occurred_at is not null
+),
+
+ups as (
+    select distinct
+        cluster,
+        node,
+        device,
+        occurred_at as up_at
+    from staging.hardware__events
+    where event_class = 'link_up' and occurred_at is not null
+),
+
+boots as (
+    select
+        events.record_id,
+        if(
+            restarts.restarted_at >= events.occurred_at - interval 15 minute, 'boot_orderly', 'boot_unexpected'
+        ) as evidence_class
+    from staging.hardware__events as events
+    asof left join restarts
+        on
+            events.cluster = restarts.cluster
+            and events.node = restarts.node
+            and events.occurred_at >= restarts.restarted_at
+    where events.event_class = 'boot'
+),
+
+bounces as (
+    select
+        events.record_id,
+        'link_bounce' as evidence_class
+    from staging.hardware__events as events
+    asof inner join ups
+        on
+            events.cluster = ups.cluster
+            and events.node = ups.node
+            and events.device = ups.device
+            and events.occurred_at <= ups.up_at
+    where events.event_class = 'link_down' and ups.up_at <= events.occurred_at + interval 1 minute
+),
+
+refined as (
+    select * from boots
+    union all
+    select * from bounces
+)
+
+select
+    events.* exclude (evidence_class, is_fatal),
+    coalesce(refined.evidence_class, events.evidence_class) as evidence_class,
+    events.is_fatal and refined.evidence_class is distinct from 'link_bounce' as is_fatal
+from staging.hardware__events as events
+left join refined
+    on events.record_id = refined.record_id
+where events.occurred_at is not null and events.node is not null

@@ -1,0 +1,123 @@
+-- One row per fault: events of one kind on one device, coalesced, until the node is reset or taken out and back.
+-- A boot, and the end of a DOWN, DRAIN or FAIL interval, clear what stood before; an interval still open clears nothing.
+with clearings as (
+    select
+        cluster,
+        node,
+        occurred_at as cleared_at,
+        'boot' as cleared_by
+    from intermediate.hardware__events
+    where event_class = 'boot'
+    union all
+    select
+        cluster,
+        node,
+        ended_at,
+        concat('end of ', state)
+    from staging.scheduler__node_states
+    where ended_at is not null and state in ('DOWN', 'DRAIN', 'DRAINED', 'DRAINING', 'FAIL')
+),
+
+distinct_clearings as (
+    select
+        cluster,
+        node,
+        cleared_at,
+        min(cleared_by) as cleared_by
+    from clearings
+    group by cluster, node, cleared_at
+),
+
+events as (
+    select
+        cluster,
+        node,
+        device_kind,
+        device,
+        event_class,
+        code,
+        severity,
+        evidence_class,
+        is_fatal,
+        is_cleanup,
+        occurred_at,
+        record_id,
+        text
+    from intermediate.hardware__events
+    where event_class not in ('boot', 'reboot', 'driver_load')
+),
+
+until as (
+    select
+        events.*,
+        distinct_clearings.cleared_at,
+        distinct_clearings.cleared_by
+    from events
+    asof left join distinct_clearings
+        on
+            events.cluster = distinct_clearings.cluster
+            and events.node = distinct_clearings.node
+            and events.occurred_at < distinct_clearings.cleared_at
+),
+
+gaps as (
+    select
+        until.*,
+        coalesce(
+            lag(occurred_at) over same_kind < occurred_at - to_seconds(attribution.coalesce_gap_seconds)
+            or lag(cleared_at) over same_kind is distinct from cleared_at,
+            true
+        )::int as is_new
+    from until
+    cross join settings.attribution as attribution
+    window
+        same_kind as (
+            partition by cluster, node, evidence_class, code, device
+            order by occurred_at, record_id
+        )
+),
+
+numbered as (
+    select
+        *,
+        sum(is_new) over (
+            partition by cluster, node, evidence_class, code, device
+            order by occurred_at, record_id
+            rows unbounded preceding
+        ) as fault_number
+    from gaps
+)
+
+select
+    left(
+        sha256(
+            concat_ws(
+                chr(31),
+                cluster,
+                node,
+                evidence_class,
+                coalesce(code::varchar, ''),
+                coalesce(device, ''),
+                epoch_us(min(occurred_at))
+            )
+        ),
+        16
+    ) as fault_id,
+    cluster,
+    node,
+    any_value(device_kind) as device_kind,
+    device,
+    any_value(event_class) as event_class,
+    code,
+    evidence_class,
+    bool_or(is_fatal) as is_fatal,
+    bool_or(is_cleanup) as is_cleanup,
+    min(occurred_at) as first_at,
+    max(occurred_at) as last_at,
+    count(*) as events,
+    any_value(cleared_at) as cleared_at,
+    any_value(cleared_by) as cleared_by,
+    arg_min(record_id, (occurred_at, record_id)) as record_id,
+    arg_min(text, (occurred_at, record_id)) as text
+from numbered
+group by cluster, node, evidence_class, code, device, fault_number

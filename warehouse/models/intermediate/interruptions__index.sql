@@ -1,0 +1,61 @@
+-- One row per interruption: an attempt of a tracked run that ended before the run was finished.
+-- COMPLETED, or cancelled, is one only if the run was resumed; otherwise it is the run's end.
+with ended as (
+    select
+        *,
+        coalesce(
+            state in (
+                'FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY', 'BOOT_FAIL', 'DEADLINE', 'TIMEOUT', 'PREEMPTED', 'REQUEUED'
+            ),
+            false
+        ) as is_failed,
+        state is distinct from 'COMPLETED'
+        and epoch(ended_at)::bigint - epoch(started_at)::bigint
+        < restart_overhead_seconds + checkpoint_interval_seconds as is_without_checkpoint
+    from intermediate.runs__attempts
+    where ended_at is not null
+),
+
+stops as (
+    select
+        *,
+        left(
+            sha256(
+                concat_ws(
+                    chr(31),
+                    cluster,
+                    job_id_raw,
+                    coalesce(epoch_us(submitted_at)::varchar, ''),
+                    epoch_us(started_at),
+                    0
+                )
+            ),
+            16
+        ) as interruption_id
+    from ended
+    where is_failed or next_started_at is not null
+),
+
+-- A stop whose attempt was too short to save a checkpoint belongs to the incident of the stop before it.
+incidents as (
+    select
+        *,
+        sum((not is_without_checkpoint or run_attempt = 1)::int) over (
+            partition by run_id
+            order by run_attempt
+        ) as incident
+    from stops
+)
+
+select
+    *,
+    first_value(interruption_id) over (
+        partition by run_id, incident
+        order by run_attempt
+    ) as incident_id,
+    date_diff('second', ended_at, next_started_at) as down_seconds,
+    coalesce(
+        next_started_at is not null and next_started_at <= ended_at + to_seconds(resume_window_seconds),
+        false
+    ) as is_resumed_in_window
+from incidents

@@ -1,0 +1,61 @@
+-- One row per interruption with its verdict, its class and what it cost, from the scheduler alone where nothing better
+-- is known: lost work is assumed to be half a checkpoint interval, restarting takes the configured overhead.
+with telemetry as (
+    select
+        cluster,
+        count(*) as events
+    from staging.hardware__events
+    group by cluster
+),
+
+judged as (
+    select
+        index.*,
+        verdicts.* exclude (interruption_id),
+        causes.label,
+        causes.category,
+        causes.hardware as hardware_at_best,
+        causes.class as cause_class,
+        pieces.node as culprit_node,
+        if(pieces.device_kind = 'gpu', pieces.device, null) as culprit_gpu,
+        coalesce(telemetry.events, 0) > 0 as has_telemetry,
+        -- integer seconds throughout, so that the ledger sums exactly
+        epoch(index.ended_at)::bigint - epoch(index.started_at)::bigint
+        - coalesce(index.suspended_seconds, 0) as ran_seconds
+    from intermediate.interruptions__index as index
+    inner join intermediate.attribution__verdicts as verdicts
+        on index.interruption_id = verdicts.interruption_id
+    left join reference.causes as causes
+        on verdicts.cause = causes.code
+    left join intermediate.attribution__candidates as pieces
+        on verdicts.evidence_id = pieces.evidence_id
+    left join telemetry
+        on index.cluster = telemetry.cluster
+)
+
+select
+    * exclude (cause_class, hardware_at_best, has_telemetry, culprit_node),
+    if(hardware_at_best = 'no' or cause_class <> 'unexpected', null, culprit_node) as culprit_node,
+    cause_class as class,
+    cause_class = 'planned' as is_planned,
+    case
+        when hardware_at_best = 'confirmed' and is_confirmed then 'confirmed'
+        when hardware_at_best in ('confirmed', 'suspected') then 'suspected'
+        else 'no'
+    end as hardware,
+    case
+        when cause <> 'unknown' then null
+        when node_names is null then 'the scheduler names no nodes'
+        when not has_telemetry then 'no hardware events of this cluster were loaded'
+        else 'no machine evidence in the window, and no training log'
+    end as unknown_reason,
+    least(greatest(ran_seconds, 0), restart_overhead_seconds) as starting_seconds,
+    if(
+        state = 'COMPLETED',
+        0,
+        least(
+            greatest(ran_seconds - restart_overhead_seconds, 0),
+            checkpoint_interval_seconds // 2
+        )
+    ) as lost_work_assumed_seconds
+from judged

@@ -1,0 +1,79 @@
+-- One row per job attempt that belongs to a tracked run, with its run key and the [[runs]] entry that holds.
+-- Attempts without a start, or of unknown length, enter no run.
+with attempts as (
+    select
+        *,
+        map {
+            'cluster': cluster,
+            'job_id': job_id,
+            'job_id_raw': job_id_raw,
+            'job_name': job_name,
+            'user': "user",
+            'account': account,
+            'partition': "partition",
+            'qos': qos,
+            'reservation': reservation,
+            'comment': comment
+        } as named
+    from staging.scheduler__attempts
+    where started_at is not null and observed_until is not null
+),
+
+matched as (
+    select
+        attempts.*,
+        runs.* exclude (match_columns, match_globs, min_gpus),
+        row_number() over (
+            partition by attempts.cluster, attempts.job_id_raw, attempts.submitted_at, attempts.started_at
+            order by runs.run_rule
+        ) as match_rank
+    from attempts
+    inner join settings.runs as runs
+        on
+            len(
+                list_filter(
+                    range(1, len(runs.match_columns) + 1),
+                    lambda i: not coalesce(attempts.named[runs.match_columns[i]] glob runs.match_globs[i], false)
+                )
+            ) = 0
+            and (runs.min_gpus is null or attempts.gpus >= runs.min_gpus)
+)
+
+select
+    * exclude (named, match_rank, key_columns, key_patterns, name),
+    coalesce(
+        name,
+        array_to_string(
+            list_transform(
+                range(1, len(key_columns) + 1),
+                lambda i: coalesce(
+                    if(
+                        coalesce(key_patterns[i], '') = '',
+                        named[key_columns[i]],
+                        regexp_extract(named[key_columns[i]], key_patterns[i], 1)
+                    ),
+                    ''
+                )
+            ),
+            '/'
+        )
+    ) as run,
+    array_to_string(
+        list_prepend(
+            run_rule::varchar,
+            list_transform(
+                range(1, len(key_columns) + 1),
+                lambda i: coalesce(
+                    if(
+                        coalesce(key_patterns[i], '') = '',
+                        named[key_columns[i]],
+                        regexp_extract(named[key_columns[i]], key_patterns[i], 1)
+                    ),
+                    ''
+                )
+            )
+        ),
+        chr(31)
+    ) as run_key
+from matched
+where match_rank = 1

@@ -1,0 +1,24 @@
+-- One row per thing a machine reported.
+select
+    cluster,
+    node,
+    occurred_at,
+    event_class as class,
+    evidence_class,
+    code,
+    device_kind,
+    device,
+    if(device_kind = 'gpu', device, null) as gpu,
+    severity,
+    unit,
+    is_fatal,
+    is_cleanup,
+    pid,
+    process,
+    gpu_instance,
+    compute_instance,
+    monotonic_us,
+    text,
+    record_id,
+    flags
+from staging.hardware__events

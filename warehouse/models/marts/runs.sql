@@ -1,0 +1,98 @@
+-- One row per tracked run: how long it took, how often it stopped, what it lost, and how much of it was productive.
+-- Elapsed time runs from the first start to the last end, or to the last instant a running attempt was seen.
+with attempts as (
+    select
+        cluster,
+        run_id,
+        any_value(run) as run,
+        min(started_at) as started_at,
+        max(observed_until) as observed_until,
+        if(bool_or(ended_at is null), null, max(ended_at)) as ended_at,
+        max(gpus) as gpus,
+        count(*) as attempts,
+        list_sort(list_distinct(list(joined_by) filter (where joined_by is not null))) as joined_by,
+        sum(greatest(epoch(started_at)::bigint - epoch(eligible_at)::bigint, 0) * gpus) as queued_gpu_seconds,
+        sum((epoch(observed_until)::bigint - epoch(started_at)::bigint) * gpus) as allocated_gpu_seconds
+    from intermediate.runs__attempts
+    group by cluster, run_id
+),
+
+stops as (
+    select
+        run_id,
+        count(*) as interruptions,
+        count(*) filter (where is_planned) as planned,
+        count(*) filter (where class = 'unexpected') as unexpected,
+        count(distinct incident_id) as incidents
+    from intermediate.interruptions__verdicts
+    group by run_id
+),
+
+states as (
+    select
+        run_id,
+        sum(gpu_seconds) as elapsed_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'productive'), 0) as productive_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'starting'), 0) as starting_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'lost_work'), 0) as lost_work_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'stalled'), 0) as stalled_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'down_unexpected'), 0) as down_unexpected_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'down_planned'), 0) as down_planned_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state in ('suspended', 'pending', 'unobserved')), 0) as other_gpu_seconds,
+        coalesce(sum(assumed_gpu_seconds), 0) as assumed_gpu_seconds
+    from marts.ledger
+    group by run_id
+),
+
+joined as (
+    select
+        attempts.*,
+        coalesce(stops.interruptions, 0) as interruptions,
+        coalesce(stops.planned, 0) as planned,
+        coalesce(stops.unexpected, 0) as unexpected,
+        coalesce(stops.incidents, 0) as incidents,
+        states.* exclude (run_id),
+        (epoch(attempts.observed_until)::bigint - epoch(attempts.started_at)::bigint) / 3600 as elapsed_hours
+    from attempts
+    left join stops
+        on attempts.run_id = stops.run_id
+    left join states
+        on attempts.run_id = states.run_id
+)
+
+select
+    cluster,
+    run_id,
+    run,
+    started_at,
+    ended_at,
+    observed_until,
+    gpus,
+    attempts,
+    joined_by,
+    interruptions,
+    planned,
+    unexpected,
+    incidents,
+    round(elapsed_hours, 6) as elapsed_hours,
+    round(elapsed_hours / nullif(interruptions, 0), 6) as mtti_hours,
+    round(elapsed_hours / nullif(poisson_upper(interruptions), 0), 6) as mtti_hours_lower,
+    round(elapsed_hours / nullif(poisson_lower(interruptions), 0), 6) as mtti_hours_upper,
+    round(elapsed_hours / nullif(unexpected, 0), 6) as mtti_unexpected_hours,
+    round(elapsed_hours / nullif(poisson_upper(unexpected), 0), 6) as mtti_unexpected_hours_lower,
+    round(elapsed_hours / nullif(poisson_lower(unexpected), 0), 6) as mtti_unexpected_hours_upper,
+    round(productive_gpu_seconds / nullif(elapsed_gpu_seconds, 0), 6) as effective_training_time,
+    round(
+        productive_gpu_seconds / nullif(coalesce(queued_gpu_seconds, 0) + allocated_gpu_seconds, 0), 6
+    ) as ettr,
+    elapsed_gpu_seconds::bigint as elapsed_gpu_seconds,
+    productive_gpu_seconds::bigint as productive_gpu_seconds,
+    starting_gpu_seconds::bigint as starting_gpu_seconds,
+    lost_work_gpu_seconds::bigint as lost_work_gpu_seconds,
+    stalled_gpu_seconds::bigint as stalled_gpu_seconds,
+    down_unexpected_gpu_seconds::bigint as down_unexpected_gpu_seconds,
+    down_planned_gpu_seconds::bigint as down_planned_gpu_seconds,
+    other_gpu_seconds::bigint as other_gpu_seconds,
+    queued_gpu_seconds::bigint as queued_gpu_seconds,
+    assumed_gpu_seconds::bigint as assumed_gpu_seconds
+from joined

@@ -1,0 +1,60 @@
+-- One row per thing a machine reported, each record once (the earliest telling holds), with its catalogue class.
+with told as (
+    select
+        *,
+        row_number() over (
+            partition by record_id
+            order by
+                occurred_at asc nulls last,
+                collected_at asc,
+                text asc
+        ) as telling
+    from lake.hardware_events
+),
+
+events as (
+    select * exclude (telling, export_id, line, collected_at)
+    from told
+    where telling = 1
+),
+
+kinds as (
+    select distinct
+        event_class,
+        code,
+        severity
+    from events
+),
+
+-- The most specific row of the catalogue holds.
+classed as (
+    select
+        kinds.event_class,
+        kinds.code,
+        kinds.severity,
+        arg_max(
+            struct_pack(evidence_class := c.evidence_class, is_fatal := c.is_fatal, is_cleanup := c.is_cleanup),
+            (c.code <> '*')::int * 2 + (c.severity <> '*')::int
+        ) as class
+    from kinds
+    inner join reference.event_classes as c
+        on
+            kinds.event_class = c.event_class
+            and (c.code = '*' or c.code = kinds.code::varchar)
+            and (c.severity = '*' or c.severity = kinds.severity)
+    group by kinds.event_class, kinds.code, kinds.severity
+)
+
+select
+    events.* exclude (flags, device_kind),
+    coalesce(events.device_kind, 'node') as device_kind,
+    coalesce(classed.class.evidence_class, events.event_class) as evidence_class,
+    coalesce(classed.class.is_fatal, false) as is_fatal,
+    coalesce(classed.class.is_cleanup, false) as is_cleanup,
+    list_sort(list_distinct(coalesce(events.flags, []))) as flags
+from events
+left join classed
+    on
+        events.event_class = classed.event_class
+        and events.code is not distinct from classed.code
+        and events.severity is not distinct from classed.severity

@@ -1,0 +1,28 @@
+-- One row per job request that never got nodes and that no attempt has superseded.
+with requests as (
+    select
+        *,
+        row_number() over (
+            partition by cluster, job_id_raw, submitted_at
+            order by
+                (ended_at is not null) desc,
+                collected_at desc,
+                filled_columns desc,
+                row_hash asc
+        ) as record_rank
+    from lake.job_attempts
+    where coalesce(is_request, false)
+)
+
+select requests.* exclude (record_rank, export_id, line, collected_at)
+from requests
+where
+    record_rank = 1
+    and not exists (
+        select 1
+        from staging.scheduler__attempts as attempts
+        where
+            attempts.cluster = requests.cluster
+            and attempts.job_id_raw = requests.job_id_raw
+            and attempts.submitted_at is not distinct from requests.submitted_at
+    )

@@ -8,7 +8,7 @@ import polars as pl
 import polars_hash as plh
 
 ID_DIGITS = 32
-_SEPARATOR = "\x1f"
+SEPARATOR = "\x1f"
 
 
 def record_id(columns: Sequence[str | pl.Expr]) -> pl.Expr:
@@ -17,6 +17,6 @@ def record_id(columns: Sequence[str | pl.Expr]) -> pl.Expr:
     Fields are joined by U+001F, null is the empty field, times are ISO 8601 with microseconds in UTC.
     """
     parts = [pl.col(c) if isinstance(c, str) else c for c in columns]
-    text = pl.concat_str([p.cast(pl.String).fill_null("") for p in parts], separator=_SEPARATOR)
+    text = pl.concat_str([p.cast(pl.String).fill_null("") for p in parts], separator=SEPARATOR)
     hashed: pl.Expr = plh.concat_str(text).chash.sha2_256()
     return hashed.str.slice(0, ID_DIGITS)

@@ -10,7 +10,7 @@ from functools import cache
 
 from transforms import sources
 from transforms.outcome import Context, Parsed
-from transforms.stream import ExportStream
+from transforms.stream import CHUNK_BYTES, ExportStream
 from transforms.tables import Table
 
 Parser = Callable[[ExportStream, Context], Iterator[Parsed]]
@@ -28,6 +28,9 @@ class Source:
         parse: reads an export piece by piece; counts every line once.
         doc: one line for `goodput sources`: what command or system writes it.
         version: raised when the same bytes would give other rows; older pieces are then read again.
+        chunk_bytes: bytes it wants to be given at a time.
+        is_document: one answer that is read whole (JSON, a status listing): a file that changed is read anew from its
+            start. False = lines, of which only those that were added are read.
     """
 
     name: str
@@ -36,6 +39,8 @@ class Source:
     parse: Parser
     doc: str
     version: int = 1
+    chunk_bytes: int = CHUNK_BYTES
+    is_document: bool = False
 
 
 @cache

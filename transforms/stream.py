@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
-import lzma
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO, cast
+from dataclasses import dataclass, replace
+from typing import BinaryIO
 
-from transforms.outcome import MAX_REJECT_BYTES, Reject
+from transforms.compressed import DamagedError, is_compressed, opened
+from transforms.outcome import MAX_REJECT_BYTES, Reject, UnreadableExportError
+
+__all__ = ["CHUNK_BYTES", "HEAD_BYTES", "MAX_LINE_BYTES", "Block", "Chunk", "ExportStream", "is_compressed", "opened"]
 
 CHUNK_BYTES = 8 << 20
 MAX_LINE_BYTES = 1 << 20
@@ -31,30 +33,21 @@ class Chunk:
     byte_offset: int
 
 
-def opened(raw: BinaryIO) -> BinaryIO:
-    """Return `raw` with gzip, zstd or xz undone, told by magic bytes; `raw` must be seekable.
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines, uncounted, in a buffer that is used again once the block is released.
 
-    Sources: RFC 1952 (1f 8b), RFC 8878 (28 b5 2f fd), the .xz format (fd 37 7a 58 5a 00).
+    Attributes:
+        buffer: holds the lines in its first `length` bytes.
+        length: bytes of the lines; 0 where the block carries a reject only.
+        byte_offset: where they begin in the (decompressed) file.
+        reject: a line after them that never reached the buffer; its number is left 0.
     """
-    start = raw.tell()
-    magic = raw.read(6)
-    raw.seek(start)
-    if magic.startswith(b"\x1f\x8b"):
-        from isal import igzip_threaded
 
-        return cast("BinaryIO", igzip_threaded.open(raw, "rb", threads=1))
-    if magic.startswith(b"\x28\xb5\x2f\xfd"):
-        import zstandard
-
-        return cast("BinaryIO", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-    if magic.startswith(b"\xfd7zXZ\x00"):
-        return cast("BinaryIO", lzma.LZMAFile(raw))
-    return raw
-
-
-def is_compressed(head: bytes) -> bool:
-    """Tell whether the first bytes of a file are gzip, zstd or xz."""
-    return head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"))
+    buffer: bytearray
+    length: int
+    byte_offset: int
+    reject: Reject | None = None
 
 
 class ExportStream:
@@ -67,8 +60,13 @@ class ExportStream:
         byte_offset: where the piece begins.
         length: bytes of the piece; None = to the end.
 
-    Lines longer than `max_line` never reach a chunk: they are hashed as they stream by and stand in `rejects`.
-    After iteration `lines` holds the number of lines seen, `long_lines` those that were rejected for length.
+    Lines longer than `max_line` never reach a chunk: they are hashed as they stream by and stand in `long_lines`.
+    A compressed export that breaks off gives the lines before the break; the broken line (empty, if the break is
+    between two) stands in `long_lines` too, and says what to do.
+    After iteration `lines` holds the number of lines seen, `long_lines` those that were rejected.
+
+    Raises (while it is read):
+        UnreadableExportError: not one byte of a compressed export can be read.
     """
 
     def __init__(
@@ -89,57 +87,112 @@ class ExportStream:
         self.long_lines: list[Reject] = []
         self._data = data
         self._left = length
-        self._chunk_bytes = chunk_bytes
+        # A short span needs no more than itself: fresh memory costs more than reading a small file.
+        self._chunk_bytes = chunk_bytes if length is None else max(min(chunk_bytes, length), 1)
         self._max_line = max_line
+        self._room = max_line if length is None else min(max_line, length)
+        self._damage: str | None = None
+        self._free: list[bytearray] = []
 
     @classmethod
     def of(cls, data: bytes, **kwargs: int) -> ExportStream:
         """Return a stream over `data` held in memory, undoing compression."""
-        raw = opened(io.BytesIO(data))
-        return cls(raw, head=opened(io.BytesIO(data)).read(HEAD_BYTES), **kwargs)
-
-    def _read(self) -> bytes:
-        size = self._chunk_bytes if self._left is None else min(self._chunk_bytes, self._left)
-        block = self._data.read(size) if size else b""
-        if self._left is not None:
-            self._left -= len(block)
-        return block
+        head, front = bytearray(HEAD_BYTES), cls(opened(io.BytesIO(data)))
+        length = front._fill(head, 0, HEAD_BYTES)
+        return cls(opened(io.BytesIO(data)), head=bytes(head[:length]), **kwargs)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield chunks of whole lines, in order. The last line may lack its newline."""
-        rest = b""
-        offset, line = self.byte_offset, self.first_line
-        while block := self._read():
-            data = rest + block
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                lines = data.count(b"\n", 0, cut)
-                yield Chunk(data[:cut], line, offset)
-                offset, line, rest = offset + cut, line + lines, data[cut:]
-            else:
-                rest = data
-            if len(rest) > self._max_line:
-                length, tail = self._skip_long_line(rest, line, offset)
-                offset, line, rest = offset + length, line + 1, tail
-        if rest:
-            yield Chunk(rest, line, offset)
-            line += 1
-        self.lines = line - self.first_line
+        line = self.first_line
+        for block in self.blocks():
+            if block.length:
+                data = bytes(memoryview(block.buffer)[: block.length])
+                self.release(block)
+                first, line = line, line + data.count(b"\n") + (not data.endswith(b"\n"))
+                self.lines = line - self.first_line
+                yield Chunk(data, first, block.byte_offset)
+            if block.reject:
+                self.long_lines.append(replace(block.reject, line=line))
+                line += 1
+                self.lines = line - self.first_line
 
-    def _skip_long_line(self, start: bytes, line: int, offset: int) -> tuple[int, bytes]:
-        """Stream past the long line that begins with `start`; return its length with newline and what follows it."""
-        digest, length = hashlib.sha256(start), len(start)
-        head = start[:MAX_REJECT_BYTES]
-        tail, newline = b"", 0
-        while block := self._read():
-            cut = block.find(b"\n")
-            part = block if cut < 0 else block[:cut]
+    def blocks(self, block_bytes: int | None = None) -> Iterator[Block]:
+        """Yield blocks of whole lines, in order; the caller counts the lines, and releases each block.
+
+        For parsers that look at few lines and can do without the copy that a chunk is.
+
+        Args:
+            block_bytes: most bytes to read at once, where that is less than a chunk.
+        """
+        self._chunk_bytes = min(block_bytes or self._chunk_bytes, self._chunk_bytes)
+        buffer, filled, offset = self._buffer(), 0, self.byte_offset
+        while got := self._fill(buffer, filled, self._chunk_bytes):
+            filled += got
+            cut = buffer.rfind(b"\n", 0, filled) + 1
+            if cut:
+                lines, filled = buffer, filled - cut
+                buffer = self._buffer()
+                buffer[:filled] = memoryview(lines)[cut : cut + filled]
+                yield Block(lines, cut, offset)
+                offset += cut
+            if filled > self._max_line:
+                reject, length, tail = self._skip_long_line(bytes(memoryview(buffer)[:filled]), offset)
+                yield Block(self._buffer(), 0, offset, reject)
+                offset, filled = offset + length, len(tail)
+                buffer[:filled] = tail
+        yield from self._last(buffer, filled, offset)
+
+    def release(self, block: Block) -> None:
+        """Take back the buffer of a block that is read no more."""
+        self._free.append(block.buffer)
+
+    def _last(self, buffer: bytearray, filled: int, offset: int) -> Iterator[Block]:
+        """Yield what is left at the end: lines, of which the last lacks its newline or was broken off."""
+        if self._damage is None:
+            if filled:
+                yield Block(buffer, filled, offset)
+            return
+        if not filled and offset == self.byte_offset:
+            raise UnreadableExportError(f"{self._damage}: copy the file again, then ingest it again")
+        cut = buffer.rfind(b"\n", 0, filled) + 1
+        reason = f"{self._damage}; the lines before were read: copy the file again, then ingest it again"
+        reject = Reject.of(0, reason, bytes(memoryview(buffer)[cut:filled]), offset + cut)
+        yield Block(buffer, cut, offset, reject)
+
+    def _buffer(self) -> bytearray:
+        return self._free.pop() if self._free else bytearray(self._chunk_bytes * 2 + self._room)
+
+    def _fill(self, buffer: bytearray, start: int, size: int) -> int:
+        """Read at most `size` bytes into `buffer`; 0 = the end, or where the data is damaged."""
+        if self._left is not None:
+            size = min(size, self._left)
+        got = 0
+        with memoryview(buffer)[start : start + size] as view:
+            while got < size and self._damage is None:
+                try:
+                    count: int = self._data.readinto(view[got:])  # type: ignore[attr-defined]
+                except DamagedError as error:
+                    self._damage = str(error)
+                    break
+                if not count:
+                    break
+                got += count
+        if self._left is not None:
+            self._left -= got
+        return got
+
+    def _skip_long_line(self, start: bytes, offset: int) -> tuple[Reject, int, bytes]:
+        """Stream past the long line that begins with `start`; return it, its length with newline, what follows it."""
+        digest, length, tail, newline = hashlib.sha256(start), len(start), b"", 0
+        buffer = bytearray(self._chunk_bytes)
+        while got := self._fill(buffer, 0, self._chunk_bytes):
+            cut = buffer.find(b"\n", 0, got)
+            part = bytes(memoryview(buffer)[: got if cut < 0 else cut])
             digest.update(part)
             length += len(part)
             if cut >= 0:
-                tail, newline = block[cut + 1 :], 1
+                tail, newline = bytes(memoryview(buffer)[cut + 1 : got]), 1
                 break
         reason = f"line is longer than {self._max_line} bytes"
-        text = head.decode("utf-8", "replace")
-        self.long_lines.append(Reject(line, reason, text, length, offset, digest.hexdigest()))
-        return length + newline, tail
+        text = start[:MAX_REJECT_BYTES].decode("utf-8", "replace")
+        return Reject(0, reason, text, length, offset, digest.hexdigest()), length + newline, tail

@@ -34,7 +34,9 @@ RUNS = Table(
         Column("match_globs", TEXTS, "glob for each of match_columns"),
         Column("min_gpus", _i, "attempts with fewer GPUs are not tracked; null = no limit"),
         Column("key_columns", TEXTS, "job columns whose values make the run key"),
-        Column("key_patterns", TEXTS, "regular expression whose first group is taken from the column; empty = all of it"),
+        Column(
+            "key_patterns", TEXTS, "regular expression whose first group is taken from the column; empty = all of it"
+        ),
         Column("max_gap_seconds", _i, "longest wait between two attempts of one run, seconds"),
         Column("resume_window_seconds", _i, "an orderly stop resumed within it is planned, seconds"),
         Column("checkpoint_interval_seconds", _i, "assumed where no training log tells, seconds"),
@@ -49,10 +51,14 @@ ATTRIBUTION = Table(
         Column("before_seconds", _i, "without a step log, evidence counts from this long before the end, seconds"),
         Column("progress_before_seconds", _i, "with one, from this long before the last progress, seconds"),
         Column("after_seconds", _i, "evidence counts until this long after the end, seconds"),
-        Column("coalesce_gap_seconds", _i, "events of one kind on one device at most this far apart are one fault, seconds"),
+        Column(
+            "coalesce_gap_seconds", _i, "events of one kind on one device at most this far apart are one fault, seconds"
+        ),
         Column("maintenance_before_seconds", _i, "a person's drain counts from this long before the end, seconds"),
         Column("maintenance_after_seconds", _i, "and until this long after it, seconds"),
-        Column("fault_free_seconds", _i, "a rollout is planned only if its node had no fault this long before, seconds"),
+        Column(
+            "fault_free_seconds", _i, "a rollout is planned only if its node had no fault this long before, seconds"
+        ),
     ),
 )
 

@@ -11,13 +11,13 @@ with telemetry as (
 judged as (
     select
         index.*,
-        verdicts.* exclude (interruption_id),
+        verdicts.* exclude (interruption_id, suspect, suspect_gpu),
         causes.label,
         causes.category,
         causes.hardware as hardware_at_best,
         causes.class as cause_class,
-        pieces.node as culprit_node,
-        if(pieces.device_kind = 'gpu', pieces.device, null) as culprit_gpu,
+        verdicts.suspect as culprit_node,
+        verdicts.suspect_gpu as culprit_gpu,
         coalesce(telemetry.events, 0) > 0 as has_telemetry,
         -- integer seconds throughout, so that the ledger sums exactly
         epoch(index.ended_at)::bigint - epoch(index.started_at)::bigint
@@ -27,15 +27,12 @@ judged as (
         on index.interruption_id = verdicts.interruption_id
     left join reference.causes as causes
         on verdicts.cause = causes.code
-    left join intermediate.attribution__candidates as pieces
-        on verdicts.evidence_id = pieces.evidence_id
     left join telemetry
         on index.cluster = telemetry.cluster
 )
 
 select
-    * exclude (cause_class, hardware_at_best, has_telemetry, culprit_node),
-    if(hardware_at_best = 'no' or cause_class <> 'unexpected', null, culprit_node) as culprit_node,
+    * exclude (cause_class, hardware_at_best, has_telemetry),
     cause_class as class,
     cause_class = 'planned' as is_planned,
     case

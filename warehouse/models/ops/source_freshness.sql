@@ -59,13 +59,20 @@ exports as (
         on exports.export_id = per_export.export_id
 ),
 
+flagged as (
+    select
+        export_id,
+        unnest(flags) as flag
+    from records
+),
+
 flag_counts as (
     select
         exports.source,
         exports.cluster,
         flagged.flag,
         count(*) as records
-    from (select export_id, unnest(flags) as flag from records) as flagged
+    from flagged
     inner join exports
         on flagged.export_id = exports.export_id
     group by exports.source, exports.cluster, flagged.flag
@@ -75,7 +82,7 @@ flags as (
     select
         source,
         cluster,
-        map_from_entries(list({'key': flag, 'value': records} order by flag)) as flags
+        map(list(flag order by flag), list(records order by flag)) as flags
     from flag_counts
     group by source, cluster
 ),
@@ -99,7 +106,7 @@ totals as (
 
 select
     totals.*,
-    coalesce(flags.flags, map()::map(varchar, bigint)) as flags
+    coalesce(flags.flags, map([]::varchar[], []::bigint[])) as flags
 from totals
 left join flags
     on

@@ -1,24 +1,19 @@
--- One row per interruption, node and 15-minute bucket its evidence window touches.
--- The bucket turns the range join of events with windows into an equi-join; see docs/decisions.md.
-with windows as (
-    select
-        index.interruption_id,
-        nodes.cluster,
-        nodes.node,
-        index.started_at,
-        index.ended_at,
-        greatest(
-            index.started_at, index.ended_at - to_seconds(attribution.before_seconds)
-        ) as opens_at,
-        index.ended_at + to_seconds(attribution.after_seconds) as closes_at,
-        nodes.owned_until
-    from intermediate.interruptions__index as index
-    inner join intermediate.runs__attempt_nodes as nodes
-        on index.record_id = nodes.record_id
-    cross join settings.attribution as attribution
-)
-
+-- One row per interruption and node of its attempt: the window in which hardware events on that node belong to it.
+-- While the attempt held the node, to the last microsecond of the End's second (schedulers keep no fractions), and after
+-- it until another tracked attempt starts there.
 select
-    *,
-    unnest(range(epoch(opens_at)::bigint // 900, epoch(closes_at)::bigint // 900 + 1)) as bucket
-from windows
+    index.interruption_id,
+    nodes.cluster,
+    nodes.node,
+    greatest(index.started_at, index.ended_at - to_seconds(attribution.before_seconds)) as opens_at,
+    greatest(
+        index.ended_at + interval 999999 microsecond,
+        least(
+            index.ended_at + to_seconds(attribution.after_seconds),
+            coalesce(nodes.owned_until - interval 1 microsecond, timestamptz 'infinity')
+        )
+    ) as closes_at
+from intermediate.interruptions__index as index
+inner join intermediate.runs__attempt_nodes as nodes
+    on index.record_id = nodes.record_id
+cross join settings.attribution as attribution

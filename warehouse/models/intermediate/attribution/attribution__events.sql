@@ -1,41 +1,47 @@
 -- One row per interruption and kind of hardware event on one device in its window.
--- Only events the attempt owns: while it held the node, or after its end until another tracked attempt starts there.
--- Repetitions count once: a storm of lines is one piece of evidence.
-with events as (
+-- Repetitions count once: a storm of lines is one piece of evidence. The range join of events with windows is an
+-- equi-join on node and 15-minute bucket, each window standing in every bucket it touches: see docs/decisions.md.
+with windows as (
     select
-        *,
+        interruption_id,
+        cluster,
+        node,
+        opens_at,
+        closes_at,
+        unnest(range(epoch(opens_at)::bigint // 900, epoch(closes_at)::bigint // 900 + 1)) as bucket
+    from intermediate.attribution__event_windows
+),
+
+times as (
+    select
+        record_id,
+        cluster,
+        node,
+        occurred_at,
         epoch(occurred_at)::bigint // 900 as bucket
     from intermediate.hardware__events
+    where evidence_class not in (select evidence_class from settings.evidence_windows)
 ),
 
 within as (
     select
         windows.interruption_id,
-        windows.ended_at,
-        events.*
-    from intermediate.attribution__event_windows as windows
-    inner join events
+        times.record_id
+    from windows
+    inner join times
         on
-            windows.cluster = events.cluster
-            and windows.node = events.node
-            and windows.bucket = events.bucket
-    where
-        events.occurred_at between windows.opens_at and windows.closes_at
-        and (
-            -- whole seconds: schedulers keep no fractions, so the second of the end belongs to the attempt
-            date_trunc('second', events.occurred_at) <= windows.ended_at
-            or windows.owned_until is null
-            or events.occurred_at < windows.owned_until
-        )
+            windows.bucket = times.bucket
+            and windows.node = times.node
+            and windows.cluster = times.cluster
+            and times.occurred_at between windows.opens_at and windows.closes_at
 ),
 
 -- A class with a window of its own (a diagnostic, a ticket) reaches beyond the buckets; such events are few.
 beyond as (
     select
         index.interruption_id,
-        index.ended_at,
-        events.*
-    from events
+        events.record_id
+    from intermediate.hardware__events as events
     inner join settings.evidence_windows as own
         on events.evidence_class = own.evidence_class
     inner join intermediate.runs__attempt_nodes as nodes
@@ -54,27 +60,35 @@ beyond as (
 
 owned as (
     select * from within
-    where evidence_class not in (select evidence_class from settings.evidence_windows)
     union all
     select * from beyond
 )
 
 select
-    interruption_id,
+    owned.interruption_id,
     'hardware event' as kind,
-    evidence_class,
-    cluster,
-    node,
-    device_kind,
-    device,
-    code,
-    bool_or(is_fatal) as is_fatal,
-    bool_or(is_cleanup) as is_cleanup,
-    min(occurred_at) as first_at,
-    max(occurred_at) as last_at,
-    count(distinct record_id) as events,
-    arg_min(unit, (occurred_at, record_id)) as unit,
-    arg_min(record_id, (occurred_at, record_id)) as record_id,
-    arg_min(text, (occurred_at, record_id)) as text
+    events.evidence_class,
+    events.cluster,
+    events.node,
+    events.device_kind,
+    events.device,
+    events.code,
+    bool_or(events.is_fatal) as is_fatal,
+    bool_or(events.is_cleanup) as is_cleanup,
+    min(events.occurred_at) as first_at,
+    max(events.occurred_at) as last_at,
+    count(*) as events,
+    arg_min(events.unit, (events.occurred_at, events.record_id)) as unit,
+    arg_min(events.record_id, (events.occurred_at, events.record_id)) as record_id,
+    arg_min(events.text, (events.occurred_at, events.record_id)) as text
 from owned
-group by interruption_id, evidence_class, cluster, node, device_kind, device, code
+inner join intermediate.hardware__events as events
+    on owned.record_id = events.record_id
+group by
+    owned.interruption_id,
+    events.evidence_class,
+    events.cluster,
+    events.node,
+    events.device_kind,
+    events.device,
+    events.code

@@ -1,49 +1,94 @@
--- One row per interruption and cause: its posterior probability, and the piece of evidence that speaks loudest for it.
--- A cause without evidence keeps its prior; `unknown` is a cause like any other.
-with evidence as (
+-- One row per interruption and cause: its posterior probability over all nodes it may sit in, the likeliest node, and
+-- the piece of evidence that leads.
+-- The leading piece is the earliest of those that weigh about as much as the heaviest (within a factor of 50).
+with ranked as (
+    select
+        *,
+        exp(score - max(score) over (partition by interruption_id)) as share,
+        row_number() over (
+            partition by interruption_id, cause
+            order by
+                round(score, 6) desc,
+                suspect asc
+        ) as suspect_rank
+    from intermediate.attribution__hypotheses
+),
+
+summed as (
     select
         interruption_id,
         cause,
-        sum(log_weight) as log_weight,
-        arg_max(evidence_id, (round(log_weight, 9), -epoch_us(first_at), evidence_id)) as evidence_id,
-        arg_max(rule, (round(log_weight, 9), -epoch_us(first_at), evidence_id)) as rule,
-        bool_or(is_fatal and device_kind <> 'node') as is_confirmed
-    from intermediate.attribution__weights
-    where piece = 1
+        sum(share) as share,
+        max(if(suspect_rank = 1, suspect, null)) as suspect
+    from ranked
     group by interruption_id, cause
 ),
 
-scored as (
+causes as (
     select
-        index.interruption_id,
-        priors.cause,
-        ln(priors.prior) + coalesce(evidence.log_weight, 0) as score,
-        evidence.evidence_id,
-        evidence.rule,
-        coalesce(evidence.is_confirmed, false) as is_confirmed
-    from intermediate.interruptions__index as index
-    cross join reference.cause_priors as priors
-    left join evidence
-        on
-            index.interruption_id = evidence.interruption_id
-            and priors.cause = evidence.cause
-    where priors.is_without_evidence or evidence.cause is not null
+        interruption_id,
+        cause,
+        suspect,
+        share / sum(share) over (partition by interruption_id) as posterior
+    from summed
 ),
 
-shares as (
+pieces as (
+    select
+        weights.*,
+        max(weights.log_weight) over (partition by weights.interruption_id, weights.cause) as top_weight
+    from intermediate.attribution__weights as weights
+    inner join causes
+        on
+            weights.interruption_id = causes.interruption_id
+            and weights.cause = causes.cause
+            and (weights.suspect is null or weights.suspect = causes.suspect)
+),
+
+led as (
     select
         *,
-        exp(score - max(score) over (partition by interruption_id)) as share
-    from scored
+        row_number() over (
+            partition by interruption_id, cause
+            order by
+                (round(log_weight, 6) < round(top_weight, 6) - 4)::int asc,
+                date_trunc('second', first_at) asc,
+                is_fatal desc,
+                round(log_weight, 6) desc,
+                evidence_id asc
+        ) as leading_rank
+    from pieces
+),
+
+leads as (
+    select
+        interruption_id,
+        cause,
+        max(if(leading_rank = 1, evidence_id, null)) as evidence_id,
+        max(if(leading_rank = 1, rule, null)) as rule,
+        max(if(device_kind = 'gpu', device, null)) as any_gpu,
+        bool_or(is_fatal and device_kind <> 'node') as is_confirmed
+    from led
+    group by interruption_id, cause
 )
 
 select
-    * exclude (share, score),
-    round(share / sum(share) over (partition by interruption_id), 3) as posterior,
+    causes.interruption_id,
+    causes.cause,
+    causes.suspect,
+    leads.evidence_id,
+    leads.rule,
+    leads.any_gpu as suspect_gpu,
+    coalesce(leads.is_confirmed, false) as is_confirmed,
+    round(causes.posterior, 3) as posterior,
     row_number() over (
-        partition by interruption_id
+        partition by causes.interruption_id
         order by
-            round(score, 6) desc,
-            cause asc
+            round(causes.posterior, 6) desc,
+            causes.cause asc
     ) as cause_rank
-from shares
+from causes
+left join leads
+    on
+        causes.interruption_id = leads.interruption_id
+        and causes.cause = leads.cause

@@ -7,6 +7,8 @@ with ranked as (
         max(if(cause_rank = 1, posterior, null)) as posterior,
         max(if(cause_rank = 1, rule, null)) as rule,
         max(if(cause_rank = 1, evidence_id, null)) as evidence_id,
+        max(if(cause_rank = 1, suspect, null)) as suspect,
+        max(if(cause_rank = 1, suspect_gpu, null)) as suspect_gpu,
         bool_or(cause_rank = 1 and is_confirmed) as is_confirmed,
         max(if(cause_rank = 2, cause, null)) as runner_up_cause,
         max(if(cause_rank = 2, posterior, null)) as runner_up_confidence
@@ -33,7 +35,9 @@ select
     end as confidence,
     if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
     coalesce(labelled.evidence_id, ranked.evidence_id) as evidence_id,
-    ranked.is_confirmed and labelled.labelled_cause is null as is_confirmed,
+    if(labelled.labelled_cause is null or labelled.labelled_cause = ranked.cause, ranked.suspect, null) as suspect,
+    if(labelled.labelled_cause is null or labelled.labelled_cause = ranked.cause, ranked.suspect_gpu, null) as suspect_gpu,
+    ranked.is_confirmed and coalesce(labelled.labelled_cause = ranked.cause, true) as is_confirmed,
     if(labelled.labelled_cause is null, ranked.runner_up_cause, ranked.cause) as runner_up_cause,
     if(labelled.labelled_cause is null, ranked.runner_up_confidence, ranked.posterior) as runner_up_confidence
 from ranked

@@ -1,8 +1,9 @@
--- One row per interruption, cause and class of evidence that a rule found: the natural logarithm of how much likelier
--- the evidence is under the cause than by chance.
--- P(evidence | cause) is documented; chance is the fleet's own rate x window x the attempt's nodes. Either may produce
--- the evidence, so P = 1 - (1 - P(evidence | cause)) x (1 - chance). Evidence near the end counts for more. However
--- often a class is repeated it counts once, by its strongest piece.
+-- One row per piece of evidence and cause it speaks of: the natural logarithm of how much likelier it is under the cause
+-- than by chance.
+-- P(evidence | cause) is documented; chance is the fleet's own rate x window, on one node for a cause that sits in one
+-- node, on all of the attempt's nodes for any other. Either may produce the evidence, so P = 1 - (1 - P(evidence |
+-- cause)) x (1 - chance). Evidence near the end counts for more. However often a class is repeated on a node it counts
+-- once, by its strongest piece.
 with voted as (
     select
         votes.rule,
@@ -11,7 +12,8 @@ with voted as (
         weights.cause,
         weights.p_given_cause,
         weights.p_by_chance,
-        index.nodes as attempt_nodes,
+        if(priors.scope = 'node', candidates.node, null) as suspect,
+        if(priors.scope = 'node' and candidates.node is not null, 1, coalesce(index.nodes, 1)) as exposed_nodes,
         attribution.before_seconds + attribution.after_seconds as window_seconds
     from intermediate.attribution__votes as votes
     inner join intermediate.attribution__candidates as candidates
@@ -20,6 +22,8 @@ with voted as (
         on votes.interruption_id = index.interruption_id
     inner join reference.evidence_weights as weights
         on votes.weight_class = weights.weight_class
+    inner join reference.cause_priors as priors
+        on weights.cause = priors.cause
     cross join settings.attribution as attribution
 ),
 
@@ -28,7 +32,7 @@ chances as (
         voted.*,
         coalesce(
             voted.p_by_chance,
-            1 - exp(-background.rate_per_node_second * voted.window_seconds * coalesce(voted.attempt_nodes, 1))
+            1 - exp(-background.rate_per_node_second * voted.window_seconds * voted.exposed_nodes)
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') then 1
@@ -48,7 +52,7 @@ weighed as (
     select
         *,
         greatest(
-            least(ln((1 - (1 - p_given_cause) * (1 - chance)) / greatest(chance, 1e-9) * nearness), 14.0), -3.0
+            least(ln((1 - (1 - p_given_cause) * (1 - chance)) / greatest(chance, 1e-12) * nearness), 18.0), -3.0
         ) as log_weight
     from chances
 )
@@ -56,11 +60,10 @@ weighed as (
 select
     *,
     row_number() over (
-        partition by interruption_id, cause, weight_class
+        partition by interruption_id, cause, suspect, weight_class
         order by
             round(log_weight, 9) desc,
             first_at asc,
-            node asc,
             evidence_id asc
     ) as piece
 from weighed

@@ -1,0 +1,161 @@
+"""Speed of the kernel log source beside what the machine can do: grep on plain text, igzip and zstd on compressed.
+
+Run: python benchmarks/kernel_log.py [--megabytes 1000] [--folder DIR] [--runs 3]
+
+Every figure is the whole job (each line counted, all signatures, rows written to Parquet), in its own process so that
+peak memory is its own; it stands beside its limit, measured in the same run on the same file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+BLOCK_LINES = 280_000
+LINES_PER_XID = 5_150
+# Limits to reach, from the ratios that docs/decisions.md sets.
+RATIOS = {"plain": ("grep -cF NVRM", 1.5), "gz": ("igzip -dc", 1.25), "zst": ("zstd -dc", 1.5), "storm": ("grep -cF NVRM", None)}
+
+
+def ordinary_lines(rng: random.Random, count: int) -> list[str]:
+    """Lines of the kind that fill a GPU node's kernel log, none of which tells an event."""
+    makers: list[Callable[[], str]] = [
+        lambda: f"audit: type=1400 audit(1764471224.{rng.randrange(1000):03d}:{rng.randrange(10**6)}): apparmor=\"ALLOWED\" operation=\"open\" pid={rng.randrange(10**6)}",
+        lambda: f"IPv6: ADDRCONF(NETDEV_CHANGE): cali{rng.getrandbits(44):011x}: link becomes ready",
+        lambda: f"usb {rng.randrange(9)}-{rng.randrange(9)}: new high-speed USB device number {rng.randrange(99)} using xhci_hcd",
+        lambda: f"nvidia-peermem nv_get_p2p_free_callback:{rng.randrange(999)} ERROR detected invalid context, skipping further processing",
+        lambda: f"perf: interrupt took too long ({rng.randrange(9999)} > {rng.randrange(9999)}), lowering kernel.perf_event_max_sample_rate to {rng.randrange(99999)}",
+        lambda: f"docker0: port {rng.randrange(99)}(veth{rng.getrandbits(28):07x}) entered blocking state",
+        lambda: f"mlx5_core 0000:{rng.randrange(256):02x}:00.0: mlx5_cmd_out_err:{rng.randrange(999)}:(pid {rng.randrange(10**6)}): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x{rng.getrandbits(24):06x}), err(-22)",
+        lambda: f"TCP: request_sock_TCP: Possible SYN flooding on port {rng.randrange(65536)}. Sending cookies.  Check SNMP counters.",
+        lambda: f"EXT4-fs (nvme{rng.randrange(8)}n1p{rng.randrange(4)}): mounted filesystem with ordered data mode. Opts: (null). Quota mode: none.",
+        lambda: f"[drm] Initialized MSM {rng.randrange(99)} NVMe MEM {rng.getrandbits(32):08x} for 0000:{rng.randrange(256):02x}:00.0 on minor {rng.randrange(16)}",
+    ]
+    lines = []
+    for i in range(count):
+        second = i * 60 // count
+        head = f"Nov 30 02:{second:02d}:{i % 60:02d} gpu{rng.randrange(2048):04d} kernel: [{4_211_068 + i // 100}.{rng.randrange(10**6):06d}] "
+        lines.append(head + rng.choice(makers)())
+    return lines
+
+
+def xid_line(rng: random.Random) -> str:
+    """One line that tells an Xid."""
+    stamp = f"Nov 30 02:{rng.randrange(60):02d}:{rng.randrange(60):02d} gpu{rng.randrange(2048):04d}"
+    mono = f"{rng.randrange(10**6, 10**7)}.{rng.randrange(10**6):06d}"
+    code = rng.choice((13, 31, 43, 45, 48, 63, 79, 94, 119))
+    return f"{stamp} kernel: [{mono}] NVRM: Xid (PCI:0000:{rng.randrange(256):02x}:00): {code}, pid={rng.randrange(10**6)}, name=python3, Ch {rng.getrandbits(16):08x}"
+
+
+def write_log(path: Path, megabytes: int) -> None:
+    """Write an ordinary log: one Xid in 5,150 lines, no stretch repeated within the reach of gzip or zstd."""
+    rng = random.Random(7)  # noqa: S311 -- repeatable, not secret
+    parts = ["\n".join(ordinary_lines(rng, LINES_PER_XID)) for _ in range(BLOCK_LINES // LINES_PER_XID)]
+    with path.open("w") as file:
+        while file.tell() < megabytes * 1_000_000:
+            for part in parts:
+                file.write(f"{part}\n{xid_line(rng)}\n")
+
+
+def write_storm(path: Path, lines: int) -> None:
+    """Write a log of nothing but Xid lines."""
+    rng = random.Random(8)  # noqa: S311
+    with path.open("w") as file:
+        for _ in range(lines):
+            file.write(xid_line(rng) + "\n")
+
+
+def job(log: Path, out: Path) -> tuple[int, int]:
+    """Read `log` whole and write its rows to Parquet; return lines and rows."""
+    from transforms.outcome import Context
+    from transforms.sources.kernel_log import SOURCE
+    from transforms.stream import ExportStream, opened
+
+    ctx = Context(datetime(2026, 11, 30, 12, tzinfo=UTC), cluster="bench", zone="UTC")
+    lines = rows = 0
+    with log.open("rb") as raw:
+        stream = ExportStream(opened(raw), head=b"")
+        for i, parsed in enumerate(SOURCE.parse(stream, ctx)):
+            for name, frame in parsed.frames.items():
+                frame.write_parquet(out / f"{name}-{i}.parquet", compression="zstd")
+                rows += frame.height
+            lines += parsed.used + sum(parsed.ignored.values()) + len(parsed.rejects)
+    return lines, rows
+
+
+def timed(command: list[str], runs: int) -> tuple[float, str]:
+    """Return the median wall time of a command, and what it printed last."""
+    times, text = [], ""
+    for _ in range(runs):
+        begun = time.perf_counter()
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout if "-dc" not in command else ""
+        if "-dc" in command:
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - begun)
+    return sorted(times)[len(times) // 2], text
+
+
+def measure(kind: str, log: Path, plain: Path, runs: int) -> None:
+    """Print one line of the report."""
+    name, ratio = RATIOS[kind]
+    target = log if kind in {"gz", "zst"} else plain
+    limit, _ = timed([*name.split(), str(target)], runs)
+    results = [subprocess.run([sys.executable, __file__, "--job", str(log)], check=True, capture_output=True, text=True).stdout.split() for _ in range(runs)]
+    results.sort(key=lambda r: float(r[0]))
+    seconds, lines, rows, peak = results[len(results) // 2]
+    size = plain.stat().st_size / 1e6
+    verdict = "" if ratio is None else f"limit {ratio:.2f}  {'ok' if float(seconds) <= ratio * limit else 'OVER'}"
+    print(f"{kind:6} {float(seconds):7.2f} s {size / float(seconds):6.0f} MB/s  peak {peak:>4} MB  {int(lines):>11,} lines {int(rows):>8,} rows   {name} {limit:.2f} s  ratio {float(seconds) / limit:.2f}  {verdict}", flush=True)
+
+
+def main() -> None:
+    """Write the files, measure, report."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--megabytes", type=int, default=1000)
+    arguments.add_argument("--storm-lines", type=int, default=800_000)
+    arguments.add_argument("--folder", type=Path, help="keep the files here and use them again")
+    arguments.add_argument("--runs", type=int, default=3)
+    arguments.add_argument("--job", type=Path, help=argparse.SUPPRESS)
+    given = arguments.parse_args()
+    if given.job:
+        with tempfile.TemporaryDirectory() as out:
+            begun = time.perf_counter()
+            lines, rows = job(given.job, Path(out))
+            seconds = time.perf_counter() - begun
+        print(seconds, lines, rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        return
+    folder = given.folder or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        plain, storm = folder / f"kern-{given.megabytes}.log", folder / f"storm-{given.storm_lines}.log"
+        gz, zst = plain.with_suffix(".log.gz"), plain.with_suffix(".log.zst")
+        if not zst.exists():
+            write_log(plain, given.megabytes)
+            with gz.open("wb") as file:
+                subprocess.run(["igzip", "-c", str(plain)], check=True, stdout=file)
+            subprocess.run(["zstd", "-q", "-f", str(plain), "-o", str(zst)], check=True)
+        if not storm.exists():
+            write_storm(storm, given.storm_lines)
+        print(f"{plain.stat().st_size / 1e6:.0f} MB, {os.cpu_count()} cores")
+        for kind, log in (("plain", plain), ("gz", gz), ("zst", zst)):
+            measure(kind, log, plain, given.runs)
+        measure("storm", storm, storm, given.runs)
+    finally:
+        if given.folder is None:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Gather the rows of many exports into few parts, and commit parts and manifest together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import polars as pl
+
+from flows.manifest import Change, FileState, Manifest, Piece
+from transforms import lake
+from transforms.lake import Part
+from transforms.tables import TABLES, Table
+
+MAX_BYTES = 96 << 20
+MAX_PIECES = 5_000
+MERGE_AT = 16
+MERGE_BYTES = 24 << 20
+
+
+@dataclass(slots=True)
+class Rows:
+    """Rows by table, not yet written, and their size in memory."""
+
+    frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    size_bytes: int = 0
+
+    def add(self, table: str, frame: pl.DataFrame) -> None:
+        """Take the rows of one table."""
+        if frame.height:
+            self.frames.setdefault(table, []).append(frame)
+            self.size_bytes += int(frame.estimated_size())
+
+    def identified(self, export_id: str) -> Rows:
+        """Return the same rows as those of the piece `export_id`."""
+        ident = pl.lit(export_id).alias("export_id")
+        frames = {name: [f.with_columns(ident) for f in frames] for name, frames in self.frames.items()}
+        return Rows(frames, self.size_bytes)
+
+    def take(self) -> dict[str, pl.DataFrame]:
+        """Return everything, by table, and be empty again."""
+        taken = {name: pl.concat(frames) for name, frames in sorted(self.frames.items())}
+        self.frames, self.size_bytes = {}, 0
+        return taken
+
+
+class Batch:
+    """The rows of one commit. Unterminated last lines get parts of their own, since those are soon dropped again.
+
+    Args:
+        lake_folder: the lake.
+        manifest: the manifest, which is changed by `commit` only.
+        max_bytes: rows held in memory before they are written.
+    """
+
+    def __init__(self, lake_folder: Path, manifest: Manifest, *, max_bytes: int = MAX_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._lake = lake_folder
+        self._manifest = manifest
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number = self._manifest.next_batch()
+        self._files = 0
+        self._change = Change()
+        self._rows = {False: Rows(), True: Rows()}
+
+    def name(self, *, is_tail: bool = False) -> str:
+        """Return the name that parts of this batch begin with."""
+        return f"b{self._number:08d}{'t' if is_tail else ''}"
+
+    def write(self, rows: Rows, *, is_tail: bool = False) -> list[Part]:
+        """Write rows as parts; they belong to the lake once they are given to `add` and committed."""
+        parts = []
+        for name, frame in rows.take().items():
+            for folder, part in lake.partitions(TABLES[name], frame):
+                parts.append(self._write(folder, TABLES[name], part, is_tail=is_tail))
+        return parts
+
+    def _write(self, folder: str, table: Table, frame: pl.DataFrame, *, is_tail: bool = False) -> Part:
+        self._files += 1
+        path = f"{folder}/{self.name(is_tail=is_tail)}-{self._files:05d}{lake.SUFFIX}"
+        return lake.write(self._lake, path, table, frame)
+
+    def discard(self, parts: list[Part]) -> None:
+        """Remove parts that were written for an export that then failed."""
+        lake.remove(self._lake, [p.path for p in parts])
+
+    def add(self, piece: Piece, rows: Rows, parts: list[Part]) -> None:
+        """Take a piece with its rows, and the parts that already hold some of them."""
+        name = self.name(is_tail=piece.is_tail)
+        self._change.pieces.append(replace(piece, batch=name))
+        self._change.parts += [(p, {name}) for p in parts]
+        for table, frames in rows.frames.items():
+            for frame in frames:
+                self._rows[piece.is_tail].add(table, frame)
+
+    def drop(self, pieces: tuple[Piece, ...]) -> None:
+        """Take the rows of older pieces out of the lake."""
+        self._change.dropped |= {p.export_id: p.batch for p in pieces}
+
+    def supersede(self, path: str) -> None:
+        """Say that a file holds something else than its pieces tell."""
+        self._change.superseded.add(path)
+
+    def settle(self, state: FileState) -> None:
+        """Say that a file was read to its end."""
+        self._change.files.append(state)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to commit."""
+        return (
+            sum(r.size_bytes for r in self._rows.values()) >= self.max_bytes or len(self._change.pieces) >= MAX_PIECES
+        )
+
+    def commit(self) -> None:
+        """Write what is left, then change the manifest in one transaction, then remove parts that were replaced."""
+        change = self._change
+        for is_tail, rows in self._rows.items():
+            change.parts += [(p, {self.name(is_tail=is_tail)}) for p in self.write(rows, is_tail=is_tail)]
+        again = self._manifest.known(p.export_id for p in change.pieces)
+        self._rewrite(change.dropped | again)
+        self._manifest.commit(change)
+        lake.remove(self._lake, change.removed_parts)
+        self._begin()
+
+    def _rewrite(self, dropped: dict[str, str]) -> None:
+        """Write the parts that hold rows of `dropped` pieces anew without them."""
+        change, stored = self._change, self._manifest.parts()
+        for path, batches in self._manifest.parts_of(set(dropped.values()) - {""}).items():
+            held = lake.export_ids(self._lake, path)
+            if held.isdisjoint(dropped):
+                continue
+            part = stored[path]
+            change.removed_parts.add(path)
+            if not held <= dropped.keys():
+                rest = lake.without(self._lake, path, TABLES[part.table], dropped.keys())
+                change.parts.append((self._write(part.folder, TABLES[part.table], rest), batches))
+
+    def merge(self) -> int:
+        """Merge the small parts of folders that hold many; return how many parts went."""
+        return sum(self._merge(paths) for paths in mergeable(list(self._manifest.parts().values())))
+
+    def _merge(self, parts: list[Part]) -> int:
+        table = TABLES[parts[0].table]
+        rows = lake.read(self._lake, table, [p.path for p in parts])
+        batches = {b for p in parts for b in self._manifest.batches_of(p.path)}
+        self._change.parts.append((self._write(parts[0].folder, table, rows), batches))
+        self._change.removed_parts |= {p.path for p in parts}
+        self.commit()
+        return len(parts)
+
+
+def mergeable(parts: list[Part]) -> list[list[Part]]:
+    """Return the groups of parts to merge: in each folder the smallest, while they stay small together."""
+    folders: dict[str, list[Part]] = {}
+    for part in sorted(parts, key=lambda p: (p.size_bytes, p.path)):
+        group = folders.setdefault(part.folder, [])
+        if sum(p.size_bytes for p in group) + part.size_bytes <= MERGE_BYTES:
+            group.append(part)
+    return [group for _, group in sorted(folders.items()) if len(group) >= MERGE_AT]

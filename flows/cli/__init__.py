@@ -1,0 +1,95 @@
+"""The command line. Every command is one module here; none imports anything heavy before it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from pathlib import Path
+
+from cyclopts import App, CycloptsError, Parameter
+
+from flows.cli.terminal import CommandError, fail
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "demo": ("goodput demo", "goodput demo ./try-it"),
+    "init": ("goodput init /var/exports",),
+    "sources": ("goodput sources", "goodput sources --json"),
+    "run": ("goodput run", "goodput run --config /etc/goodput.toml"),
+    "ingest": ("goodput ingest",),
+    "build": ("goodput build",),
+    "status": ("goodput status",),
+    "check": ("goodput check", "goodput check --digest"),
+    "interruptions": ("goodput interruptions --since 24h", "goodput interruptions --run llama --json"),
+    "explain": ("goodput explain --last", "goodput explain 3f9c2a", "goodput explain --job 71500"),
+    "node": ("goodput node gpu008",),
+    "annotate": ('goodput annotate 3f9c2a --cause gpu_hbm --why "vendor found a bad HBM stack"',),
+    "sql": (
+        'goodput sql "select cause, count(*) from marts.interruptions group by all"',
+        "goodput sql --file lemons.sql --format csv > lemons.csv",
+    ),
+    "evaluate": ("goodput evaluate truth.jsonl",),
+    "builds": ("goodput builds",),
+    "rollback": ("goodput rollback",),
+}
+"""Commands in the order of the help, with examples."""
+
+
+def version() -> str:
+    """Return the version of the installed package, or of the checkout it runs from."""
+    try:
+        return metadata.version("goodput-warehouse")
+    except metadata.PackageNotFoundError:
+        import tomllib
+
+        project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return f"{project['version']} (checkout)"
+
+
+def make_app() -> App:
+    """Return the command line."""
+    app = App(
+        name="goodput",
+        help="Why did the training run stop, and what did it cost?",
+        help_epilogue="Start with `goodput demo`, then `goodput init PATHS...` on your own exports.",
+        version=version,
+        help_format="plaintext",
+        default_parameter=Parameter(negative=()),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for position, (name, examples) in enumerate(COMMANDS.items()):
+        epilogue = "\n".join(["Example:" if len(examples) == 1 else "Examples:", *(f"    {e}" for e in examples)])
+        function = getattr(import_module(f"flows.cli.{name}"), name)
+        app.command(function, name=name, help_epilogue=epilogue, help_format="plaintext", sort_key=position)
+    return app
+
+
+def execute(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 = fine, 1 = failed, 2 = wrong use."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = make_app()(arguments, exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except CycloptsError as error:
+        fail(f"{error}\nSee `goodput --help`, or `goodput COMMAND --help` for an example.")
+        return 2
+    except CommandError as error:
+        fail(str(error))
+        return error.code
+    except BrokenPipeError:
+        # The reader left (`| head`). Point stdout elsewhere so that the interpreter's last flush is silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        fail("stopped; nothing published is touched, run the command again to go on")
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Entry point of the `goodput` command."""
+    sys.exit(execute())

@@ -1,0 +1,78 @@
+"""`goodput annotate`: an operator's own verdict on an interruption."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows.cli import facts
+from flows.cli.options import ConfigOption
+from flows.cli.terminal import CommandError, say
+
+FILE_NAME = "annotations.jsonl"
+
+
+def annotate(
+    interruption: Annotated[str, Parameter(help="Id of the interruption, or its beginning.")],
+    /,
+    *,
+    cause: Annotated[str, Parameter(help='Code of the cause; see `goodput sql "from reference.causes"`.')],
+    why: Annotated[str, Parameter(help="How you know. Shown as evidence.")],
+    author: Annotated[str | None, Parameter(help="Who says so; your user name if not given.")] = None,
+    run: Annotated[bool, Parameter(help="Ingest and build at once, so that the label counts.")] = False,
+    config: ConfigOption = None,
+) -> int:
+    """Label an interruption. A label wins over every rule from the next build on, and is shown as evidence."""
+    settings = facts.configuration(config)
+    row = facts.one_interruption(settings, interruption)
+    known_cause(settings, cause)
+    if not why.strip():
+        raise CommandError("--why is empty; say how you know, in a sentence", 2)
+    label = {
+        "cluster": row["cluster"],
+        "interruption_id": row["interruption_id"],
+        "cause": cause,
+        "why": why,
+        "author": author or getpass.getuser(),
+        "made_at": datetime.now(UTC).isoformat(timespec="microseconds"),
+    }
+    append(settings.data / FILE_NAME, label)
+    say(f"{row['interruption_id'][: facts.ID_DIGITS]}: {row['cause']} -> {cause}, by {label['author']}")
+    if run:
+        from flows.cli.run import run_all
+
+        return run_all(settings)
+    say("run `goodput run` to let it count")
+    return 0
+
+
+def known_cause(settings: facts.Config, cause: str) -> None:
+    """Check the code of a cause.
+
+    Raises:
+        CommandError: there is no such cause (exit 2).
+    """
+    from flows.config_errors import did_you_mean
+
+    known = [row["code"] for row in facts.rows(settings, "select code from reference.causes")]
+    if cause not in known:
+        hint = did_you_mean(cause, known) or '; `goodput sql "from reference.causes"` lists them'
+        raise CommandError(f"no cause has the code {cause!r}{hint}", 2)
+
+
+def append(path: Path, label: dict[str, str]) -> None:
+    """Append a label as one line, in one write that is safe on disk before this returns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = json.dumps(label, ensure_ascii=False) + "\n"
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(handle, line.encode("utf-8", "replace"))
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,68 @@
+"""`goodput build`: make the marts from the lake, check and publish them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flows.cli import facts
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.terminal import Steps, fail, say, say_json
+
+if TYPE_CHECKING:
+    from warehouse.build import BuildReport
+
+
+def build(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+    """Build the marts from what was ingested, check them, and publish them. Readers are never held up."""
+    report = built(facts.configuration(config))
+    if json:
+        say_json(as_json(report))
+    else:
+        say_build(report)
+    fail_checks(report)
+    return 0 if report.published else 1
+
+
+def built(settings: facts.Config) -> BuildReport:
+    """Build, showing progress.
+
+    Raises:
+        CommandError: it cannot be done; the message says what to do.
+    """
+    from flows import pipeline
+
+    with facts.expected_errors(), Steps("building the marts") as steps:
+        return pipeline.build(
+            settings, progress=lambda step, _seconds: steps.show(step), wait_seconds=facts.WAIT_SECONDS
+        )
+
+
+def say_build(report: BuildReport) -> None:
+    """Print what was built, in one line."""
+    marts = {name.partition(".")[2]: rows for name, rows in report.rows.items() if name.startswith("marts.")}
+    what = f"{len(marts)} marts, {marts.get('attempts', 0):,} attempts, {marts.get('interruptions', 0):,} interruptions"
+    if report.published:
+        say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; every check passed, published")
+    else:
+        say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; not published")
+
+
+def fail_checks(report: BuildReport) -> None:
+    """Print the checks that failed."""
+    for check in report.failed_checks:
+        fail(f"check {check}")
+    if report.failed_checks:
+        fail("readers still see the build before; the rows above break a rule that must hold, please report them")
+
+
+def as_json(report: BuildReport) -> dict[str, object]:
+    """Return plain values."""
+    return {
+        "build_id": report.build_id,
+        "published": report.published,
+        "seconds": report.seconds,
+        "rows": report.rows,
+        "failed_checks": [
+            {"name": c.name, "rule": c.rule, "count": c.count, "rows": list(c.rows)} for c in report.failed_checks
+        ],
+    }

@@ -1,0 +1,83 @@
+"""`goodput check`: is anything wrong; and what the marts hold, as digests."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows.cli import facts, landed
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json
+
+
+def check(
+    *,
+    digest: Annotated[
+        bool, Parameter(help="Print a SHA-256 of each mart and of all: same records, same digests.")
+    ] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
+    """Exit 1 if a line was rejected, an export failed or has no known format, or a rule of the marts is broken."""
+    settings = facts.configuration(config)
+    if digest:
+        return _digest(settings, json=json)
+    files = landed.by_file(landed.exports(settings))
+    problems = [*_export_problems(files), *_mart_problems(settings)]
+    lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
+    if json:
+        say_json({"problems": problems, "exports": len(files), **lines})
+    else:
+        for problem in problems:
+            fail(problem)
+        fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected = {lines['lines']:,} lines"
+        say(f"{len(files)} exports, {fates}; {len(problems) or 'no'} problems")
+    return 1 if problems else 0
+
+
+def _export_problems(files: list[landed.Row]) -> list[str]:
+    found = []
+    for file in files:
+        if file["status"] == "unknown_format":
+            found.append(f"{here(file['path'])}: no parser knows this format; {file['message']}")
+        elif file["status"] != "loaded":
+            found.append(f"{here(file['path'])}: {file['message']}")
+        if file["rejected"]:
+            found.append(
+                f'{file["path"]}: {file["rejected"]:,} lines rejected; `goodput sql "from ops.rejects"` says why'
+            )
+        if file["lines"] != file["used"] + file["ignored"] + file["rejected"]:
+            found.append(
+                f"{here(file['path'])}: the fates of its lines do not sum to {file['lines']:,}; please report it"
+            )
+    return found
+
+
+def _mart_problems(settings: facts.Config) -> list[str]:
+    from warehouse import checks, publish
+
+    try:
+        with Steps("checking the marts"):
+            return [f"check {failed}" for failed in checks.run_published(publish.link_of(settings.data))]
+    except publish.NoWarehouseError as error:
+        return [str(error)]
+
+
+def _digest(settings: facts.Config, *, json: bool) -> int:
+    from warehouse import digest, publish
+
+    try:
+        with Steps("hashing the marts"):
+            found = digest.digest(publish.link_of(settings.data))
+    except publish.NoWarehouseError as error:
+        raise CommandError(str(error)) from None
+    total = hashlib.sha256("".join(f"{name} {value}\n" for name, value in sorted(found.items())).encode()).hexdigest()
+    if json:
+        say_json({"marts": found, "total": total})
+    else:
+        for name, value in sorted(found.items()):
+            say(f"{value}  {name}")
+        say(f"{total}  total")
+    return 0

@@ -1,0 +1,87 @@
+"""`goodput demo`: the whole way from exports to verdicts, on a cluster that was broken on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows import demo as bundled
+from flows.cli import evaluate as scoring
+from flows.cli import explain, facts
+from flows.cli.run import run_all
+from flows.cli.terminal import CommandError, clean, note, say, say_table, title
+from flows.evaluate import DEFAULT_DISTANCE_SECONDS
+
+LEDGER = """
+select l.state, sum(l.gpu_seconds) as gpu_seconds
+from marts.ledger as l
+group by l.state
+order by gpu_seconds desc
+"""
+
+
+def demo(
+    folder: Annotated[
+        Path, Parameter(help="Folder to make; holds exports, truth, configuration and warehouse.")
+    ] = Path("demo"),
+    /,
+) -> int:
+    """Show what this does in a minute: exports of a real Slurm with eleven interruptions, to verdicts and their proof."""
+    try:
+        path = bundled.prepare(folder)
+    except bundled.DemoExistsError as error:
+        raise CommandError(str(error), 2) from None
+    settings = facts.configuration(path)
+    note(f"exports, truth and configuration are in {folder}")
+    if code := run_all(settings):
+        return code
+    _say_interruptions(settings)
+    _say_ledger(settings)
+    title("Against the truth")
+    scoring.say_score(scoring.score_of(settings, folder / bundled.TRUTH, DEFAULT_DISTANCE_SECONDS // 60))
+    _say_next(path)
+    return 0
+
+
+def _say_interruptions(settings: facts.Config) -> None:
+    title("Interruptions (time is compressed: minutes stand for hours)")
+    rows = []
+    for row in facts.rows(settings, f"{facts.INTERRUPTIONS} order by i.interrupted_at"):
+        evidence = explain.described(settings, row)["evidence"]
+        rows.append(
+            {
+                "id": row["interruption_id"][: facts.ID_DIGITS],
+                "at": f"{row['interrupted_at']:%H:%M:%S}",
+                "class": row["class"],
+                "cause": row["cause"],
+                "sure": facts.percent(row["confidence"]),
+                "node": row["culprit_node"],
+                "because": evidence[0]["text"] if evidence else row["unknown_reason"],
+            }
+        )
+    say_table(rows, ("id", "at", "class", "cause", "sure", "node", "because"))
+
+
+def _say_ledger(settings: facts.Config) -> None:
+    title("Where the run's GPU-hours went")
+    states = facts.rows(settings, LEDGER)
+    total = sum(row["gpu_seconds"] for row in states) or 1
+    for row in states:
+        share = row["gpu_seconds"] / total
+        say(
+            f"{clean(row['state']):<16} {facts.gpu_hours(row['gpu_seconds']):>10} {share:>7.1%}  {'#' * round(40 * share)}"
+        )
+    say(f"{'elapsed':<16} {facts.gpu_hours(total):>10} {1:>7.1%}")
+
+
+def _say_next(path: Path) -> None:
+    title("Try next")
+    for command in (
+        f"goodput explain --last --config {path}",
+        f'goodput sql "from marts.root_causes" --config {path}',
+        f"goodput node gpu008 --config {path}",
+        "goodput init PATHS...   (your own exports)",
+    ):
+        say(f"  {command}")

@@ -1,0 +1,73 @@
+"""`goodput explain`: why one interruption happened, with the lines that prove it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from flows.cli import facts
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.report import say_report
+from flows.cli.terminal import CommandError, say_json
+
+EVIDENCE = """
+select e.*
+from marts.interruption_evidence as e
+where e.interruption_id = ?
+order by e.weight desc nulls last, abs(e.seconds_before_end) nulls last, e.record_id
+"""
+
+LOCATIONS = """
+select distinct l.record_id, l.path, l.line
+from ops.record_locations as l
+semi join (select unnest(?::varchar[]) as record_id) as wanted on wanted.record_id = l.record_id
+order by l.path, l.line
+"""
+
+
+def explain(
+    interruption: Annotated[str | None, Parameter(help="Id of the interruption, or its beginning.")] = None,
+    /,
+    *,
+    last: Annotated[bool, Parameter(help="The latest interruption.")] = False,
+    job: Annotated[str | None, Parameter(help="Every interruption of a job id.")] = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
+    """Tell why a run stopped: verdict, confidence, evidence with file and line, and cost."""
+    if sum((interruption is not None, last, job is not None)) != 1:
+        raise CommandError("say which: an id, or --last, or --job JOB; `goodput interruptions` lists them", 2)
+    settings = facts.configuration(config)
+    found = [described(settings, row) for row in _chosen(settings, interruption, job)]
+    if json:
+        say_json(found if job is not None else found[0])
+    else:
+        for one in found:
+            say_report(one)
+    return 0
+
+
+def described(settings: facts.Config, row: facts.Row) -> facts.Row:
+    """Return an interruption with its evidence, each with the places in files that tell it."""
+    evidence = facts.rows(settings, EVIDENCE, [row["interruption_id"]])
+    places: dict[str, list[str]] = {}
+    for place in facts.rows(settings, LOCATIONS, [[e["record_id"] for e in evidence if e["record_id"]]]):
+        places.setdefault(place["record_id"], []).append(f"{place['path']}:{place['line']}")
+    return {**row, "evidence": [{**e, "places": places.get(e["record_id"], [])} for e in evidence]}
+
+
+def _chosen(settings: facts.Config, interruption: str | None, job: str | None) -> list[facts.Row]:
+    if interruption is not None:
+        return [facts.one_interruption(settings, interruption)]
+    if job is None:
+        found = facts.rows(settings, f"{facts.INTERRUPTIONS} order by i.interrupted_at desc, i.interruption_id limit 1")
+        if not found:
+            raise CommandError("the warehouse holds no interruption; `goodput status` tells what was read")
+        return found
+    where = "where ? in (i.job_id, i.job_id_raw) order by i.interrupted_at"
+    if not (found := facts.rows(settings, f"{facts.INTERRUPTIONS} {where}", [job])):
+        raise CommandError(
+            f"job {job} has no interruption; is it tracked? See [[runs]] in goodput.toml and marts.attempts"
+        )
+    return found

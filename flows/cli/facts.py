@@ -1,0 +1,127 @@
+"""How commands get at configuration and marts, with expected failures as `CommandError`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.cli.terminal import CommandError
+
+if TYPE_CHECKING:
+    from flows.config import Config as Config
+
+Row = dict[str, Any]
+
+WAIT_SECONDS = 30.0
+"""How long a command waits for another one that writes to the same folder."""
+ID_DIGITS = 10
+"""Digits of an interruption's id that tables show; `explain` and `annotate` take any prefix that is unique."""
+
+
+def configuration(path: Path | None) -> Config:
+    """Return the checked configuration.
+
+    Raises:
+        CommandError: it is missing or wrong (exit 2).
+    """
+    from flows.config import ConfigError, load
+
+    try:
+        return load(path)
+    except ConfigError as error:
+        raise CommandError(str(error), 2) from None
+
+
+def rows(config: Config, sql: str, params: Sequence[Any] = ()) -> list[Row]:
+    """Return the rows of a query on the published warehouse.
+
+    Raises:
+        CommandError: nothing has been published yet, or the build lacks a mart or column.
+    """
+    from warehouse import publish, query
+
+    try:
+        return query.rows(publish.link_of(config.data), sql, list(params))
+    except publish.NoWarehouseError as error:
+        raise CommandError(str(error)) from None
+    except query.QueryError as error:
+        reason = str(error).splitlines()[0]
+        raise CommandError(f"the published build lacks what this needs ({reason}); run `goodput build`") from error
+
+
+def one_interruption(config: Config, prefix: str) -> Row:
+    """Return the interruption whose id begins with `prefix`.
+
+    Raises:
+        CommandError: none or several do.
+    """
+    found = rows(config, f"{INTERRUPTIONS} where starts_with(i.interruption_id, ?) order by i.interrupted_at", [prefix])
+    if not found:
+        raise CommandError(f"no interruption has an id that begins with {prefix}; `goodput interruptions` lists them")
+    if len(found) > 1:
+        ids = ", ".join(r["interruption_id"][: len(prefix) + 6] for r in found[:5])
+        raise CommandError(f"{len(found)} interruptions have ids that begin with {prefix}: {ids}; give more of it", 2)
+    return found[0]
+
+
+@contextmanager
+def expected_errors() -> Iterator[None]:
+    """Turn the errors that ingest and build announce into `CommandError`.
+
+    Raises:
+        CommandError: with the same message; exit 2 where the configuration is wrong.
+    """
+    from flows.config import ConfigError
+    from flows.pipeline import BusyError, ManifestError
+    from warehouse.checks import CheckError
+    from warehouse.publish import BuildRunningError
+    from warehouse.runner import ModelError
+
+    try:
+        yield
+    except ConfigError as error:
+        raise CommandError(str(error), 2) from None
+    except (BusyError, BuildRunningError, ManifestError, OSError, ModelError, CheckError) as error:
+        raise CommandError(str(error)) from None
+
+
+INTERRUPTIONS = "select i.* from marts.interruptions as i"
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def duration(text: str) -> timedelta:
+    """Return a duration such as 90s, 45m, 24h, 7d or 2w.
+
+    Raises:
+        CommandError: it is none (exit 2).
+    """
+    match = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if match is None:
+        raise CommandError(f"{text!r} is no duration; write 90s, 45m, 24h, 7d or 2w", 2)
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def spoken(seconds: float | None) -> str:
+    """Return seconds as people say them: 48 s, 25 min, 3.1 h, 2.4 d; a dash for None."""
+    if seconds is None:
+        return "-"
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if abs(seconds) < limit:
+            value = seconds / unit
+            return f"{value:.0f} {name}" if unit < 3600 else f"{value:.1f} {name}"
+    return f"{seconds / 86400:.1f} d"
+
+
+def gpu_hours(seconds: float | None) -> str:
+    """Return GPU-seconds as GPU-hours; a dash for None."""
+    return "-" if seconds is None else f"{seconds / 3600:,.2f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a whole percentage; a dash for None."""
+    return "-" if share is None else f"{share:.0%}"

@@ -1,0 +1,65 @@
+"""What the manifest knows of the exports: the state now, before and after any build."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from flows.cli import facts
+from flows.cli.terminal import CommandError
+
+Row = dict[str, Any]
+
+
+def exports(settings: facts.Config) -> list[Row]:
+    """Return every piece of an export that was seen, with the fate of its lines.
+
+    Raises:
+        CommandError: nothing was read yet, or the manifest cannot be used.
+    """
+    from flows import manifest
+
+    if not (settings.data / manifest.FILE_NAME).exists():
+        raise CommandError(f"nothing has been read into {settings.data} yet: run `goodput run` first")
+    try:
+        with manifest.opened(settings.data) as open_manifest:
+            return open_manifest.exports()
+    except manifest.ManifestError as error:
+        raise CommandError(str(error)) from None
+
+
+def by_file(pieces: list[Row]) -> list[Row]:
+    """Return one row per file: format, pieces, lines by fate, latest collection, worst status."""
+    files: dict[str, Row] = {}
+    for piece in pieces:
+        row = files.setdefault(
+            piece["path"],
+            {"path": piece["path"], "source": piece["source"], "status": piece["status"], "message": piece["message"],
+             "collected_at": piece["collected_at"], "lines": 0, "used": 0, "ignored": 0, "rejected": 0},
+        )  # fmt: skip
+        for name in ("used", "ignored", "rejected"):
+            row[name] += piece[f"lines_{name}"] or 0
+        row["lines"] += piece["lines"] or 0
+        row["collected_at"] = max(row["collected_at"], piece["collected_at"])
+        if piece["status"] != "loaded":
+            row["status"], row["message"] = piece["status"], piece["message"]
+    return list(files.values())
+
+
+def by_format(files: list[Row]) -> list[Row]:
+    """Return one row per format: files, lines by fate, latest collection."""
+    formats: dict[str, Row] = {}
+    for file in files:
+        name = file["source"] or "unknown"
+        row = formats.setdefault(
+            name,
+            {"format": name, "files": 0, "lines": 0, "used": 0, "ignored": 0, "rejected": 0, "collected_at": _NEVER},
+        )
+        row["files"] += 1
+        for fate in ("lines", "used", "ignored", "rejected"):
+            row[fate] += file[fate]
+        row["collected_at"] = max(row["collected_at"], file["collected_at"])
+    return sorted(formats.values(), key=lambda row: str(row["format"]))
+
+
+_NEVER = datetime.fromisoformat("0001-01-01T00:00:00+00:00")

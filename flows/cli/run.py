@@ -1,0 +1,32 @@
+"""`goodput run`: ingest and build."""
+
+from __future__ import annotations
+
+from flows.cli import build as building
+from flows.cli import facts
+from flows.cli import ingest as ingesting
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.terminal import say_json
+
+
+def run(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+    """Read what is new in the exports, build the marts, check them, and publish them."""
+    return run_all(facts.configuration(config), json=json)
+
+
+def run_all(settings: facts.Config, *, json: bool = False) -> int:
+    """Ingest and build; return the exit code.
+
+    An export that failed fails the run after everything else was published; unknown formats and bad lines only warn.
+    """
+    read = ingesting.ingested(settings)
+    if not json:
+        ingesting.say_ingest(read)
+    ingesting.warn_ingest(read)
+    built = building.built(settings)
+    if json:
+        say_json({"ingest": ingesting.as_json(read), "build": building.as_json(built)})
+    else:
+        building.say_build(built)
+    building.fail_checks(built)
+    return 0 if built.published and not read.failed else 1

@@ -1,0 +1,75 @@
+"""`goodput sources`: formats that can be read, and what the configured sources match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flows.cli import facts
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.terminal import here, say, say_json, say_table, title, warn
+
+if TYPE_CHECKING:
+    from flows.config import SourceConfig
+
+
+def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+    """List the export formats, and for each configured source which files it matches and as what they are recognized."""
+    from flows.config import FILE_NAME
+    from transforms.registry import all_sources
+
+    formats = [
+        {"format": s.name, "what": s.doc, "tables": sorted(t.name for t in s.tables)} for s in all_sources().values()
+    ]
+    has_config = config is not None or Path(FILE_NAME).exists()
+    configured = [matches(s) for s in facts.configuration(config).sources] if has_config else []
+    if json:
+        say_json({"formats": formats, "sources": configured})
+        return 0
+    title("Formats")
+    say_table(formats, ("format", "what"))
+    title("Configured sources")
+    if not has_config:
+        say("no goodput.toml here; `goodput init PATHS...` writes one")
+    for source in configured:
+        say(f"{source['where']}: {here(source['path'])}: {len(source['files'])} files")
+        say_table([f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"))
+        if not source["files"]:
+            warn(f"{source['where']}: matches no file; is the path right?")
+    return 0
+
+
+def matches(source: SourceConfig) -> facts.Row:
+    """Return the files of a source, each with its format and how that is known."""
+    from flows.landing import find
+
+    files = [
+        recognized(f.path, source.format, f.problem) | {"captured": f.captures}
+        for f in find(source.path)
+        if not f.is_folder
+    ]
+    return {"where": source.where, "path": source.path, "format": source.format, "files": files}
+
+
+def recognized(path: Path, configured: str | None, problem: str | None) -> facts.Row:
+    """Return the format of a file and how it is known."""
+    from transforms.registry import sniff
+    from transforms.stream import HEAD_BYTES, opened
+
+    if problem is not None:
+        return {"file": str(path), "format": None, "how": problem}
+    if configured is not None:
+        return {"file": str(path), "format": configured, "how": "configured"}
+    try:
+        with path.open("rb") as raw:
+            found = [s.name for s in sniff(opened(raw).read(HEAD_BYTES))]
+    except (OSError, EOFError) as error:
+        return {"file": str(path), "format": None, "how": f"cannot be read: {error}"}
+    if len(found) == 1:
+        return {"file": str(path), "format": found[0], "how": "recognized by its content"}
+    how = (
+        f"may be any of {', '.join(found)}; set `format`"
+        if found
+        else "no parser knows it; it will be listed, not read"
+    )
+    return {"file": str(path), "format": None, "how": how}

@@ -1,0 +1,218 @@
+"""Kinds of value in the configuration: durations, zones, instants, run keys, paths with captures."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BeforeValidator, Field
+
+from flows.config_errors import did_you_mean
+
+CAPTURES = ("cluster", "node", "job_id", "collected_at")
+
+JOB_COLUMNS = (
+    "cluster", "job_id", "job_id_raw", "array_job_id", "het_job_id", "job_name", "user", "account", "partition", "qos",
+    "reservation", "comment", "gpu_type",
+)  # fmt: skip
+"""Columns of `job_attempts` that a run may be matched and keyed by."""
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"\s*(\d+)\s*([smhd])\s*")
+
+
+def shown(value: object) -> str:
+    """Return a value as TOML would write it, cut to 60 characters."""
+    if isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, date | time):
+        text = value.isoformat()
+    else:
+        text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def seconds(value: object) -> int:
+    """Return a duration in seconds: "90s", "45m", "24h", "7d", or a whole number of seconds.
+
+    Raises:
+        ValueError: it is neither, or negative.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
+        return int(match[1]) * _UNITS[match[2]]
+    raise ValueError(f'{shown(value)} is no duration; write "90s", "45m", "24h", "7d" or whole seconds')
+
+
+def zone(value: object) -> str:
+    """Return the name of an IANA time zone.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if isinstance(value, str):
+        try:
+            ZoneInfo(value)
+        except (ValueError, OSError, KeyError):
+            pass
+        else:
+            return value
+    hint = did_you_mean(str(value), available_timezones(), quote='"')
+    raise ValueError(f"{shown(value)} is no IANA time zone" + (hint or '; write one such as "UTC" or "Europe/Berlin"'))
+
+
+def moment(value: object) -> datetime:
+    """Return a time as written; the zone is absent where the text has none.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    if isinstance(value, datetime):
+        return value
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value)
+    except ValueError:
+        pass
+    raise ValueError(f"{shown(value)} is no time; write it as 2026-05-04T13:30:00Z")
+
+
+def instant(value: object) -> datetime:
+    """Return a UTC time.
+
+    Raises:
+        ValueError: it is no time, or has no zone.
+    """
+    found = moment(value)
+    if found.tzinfo is None:
+        raise ValueError(f"{found.isoformat()} has no zone; end it with Z or an offset such as +02:00")
+    return found.astimezone(UTC)
+
+
+def job_column(name: str) -> str:
+    """Return the name of a job column.
+
+    Raises:
+        ValueError: runs cannot be told apart by such a column.
+    """
+    if name not in JOB_COLUMNS:
+        raise ValueError(f'"{name}" is no job column' + did_you_mean(name, JOB_COLUMNS, quote='"'))
+    return name
+
+
+def key_item(value: object) -> str:
+    """Return an item of a run key: a job column, or "column:regex" whose first group is taken.
+
+    Raises:
+        ValueError: the column is unknown, or the expression is broken or has no group.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f'{shown(value)} is no run key; write "user" or "job_name:^(.*)-v[0-9]+$"')
+    column, colon, pattern = value.partition(":")
+    job_column(column)
+    if colon:
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            raise ValueError(f'"{pattern}" is no regular expression: {error}') from None
+        if groups == 0:
+            raise ValueError(f'"{pattern}" has no group; put round brackets round the part that names the run')
+    return value
+
+
+def match_table(value: object) -> dict[str, str]:
+    """Return globs by job column.
+
+    Raises:
+        ValueError: a column is unknown or its glob is no text.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f'{shown(value)} is no table; write match = {{ user = "alice", job_name = "llama-*" }}')
+    for name, glob in value.items():
+        job_column(name)
+        if not isinstance(glob, str):
+            raise ValueError(f"{name} = {shown(glob)} is no text with * and ?")
+    return dict(value)
+
+
+def source_path(value: object) -> str:
+    """Return a path or glob; `{cluster}`, `{node}`, `{job_id}` and `{collected_at}` capture from the path.
+
+    Raises:
+        ValueError: it is empty, an address, or captures something else.
+    """
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f'{shown(value)} is no path; write one such as "exports/sacct-*.txt"')
+    if "://" in value:
+        raise ValueError(f"{shown(value)} is an address; pull it into a file first and give the file's path")
+    for name in re.findall(r"\{([^{}]*)\}", value):
+        if name not in CAPTURES:
+            raise ValueError(f"a path cannot capture {{{name}}}" + did_you_mean(name, CAPTURES))
+    return value
+
+
+def memory(value: object) -> str:
+    """Return a memory limit such as "4GB".
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d+)?\s*([KMGT]i?B)\s*", value, re.IGNORECASE):
+        return value.strip()
+    raise ValueError(f'{shown(value)} is no amount of memory; write one such as "4GB"')
+
+
+def whole(value: object) -> int:
+    """Return a whole number from 1 up.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise ValueError(f"{shown(value)} is no whole number above 0")
+
+
+def text(value: object) -> str:
+    """Return a text that is not empty.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError(f"{shown(value)} is no text; put it in quotes")
+
+
+def delimiter(value: object) -> str:
+    """Return the one character between columns.
+
+    Raises:
+        ValueError: it is longer or no text.
+    """
+    if isinstance(value, str) and len(value) == 1:
+        return value
+    raise ValueError(f'{shown(value)} is no delimiter; write one character such as "|" or "\\t"')
+
+
+def _texts(value: object, item: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f'{shown(value)} is no list; write ["one", "two"]')
+    return tuple(item(v) for v in value)
+
+
+Duration = Annotated[int, BeforeValidator(seconds)]
+Zone = Annotated[str, BeforeValidator(zone)]
+Moment = Annotated[datetime, BeforeValidator(moment)]
+Instant = Annotated[datetime, BeforeValidator(instant)]
+SourcePath = Annotated[str, BeforeValidator(source_path)]
+Text = Annotated[str, BeforeValidator(text)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: _texts(v, text))]
+KeyItems = Annotated[tuple[str, ...], BeforeValidator(lambda v: _texts(v, key_item)), Field(min_length=1)]
+Match = Annotated[dict[str, str], BeforeValidator(match_table)]
+Memory = Annotated[str, BeforeValidator(memory)]
+Delimiter = Annotated[str, BeforeValidator(delimiter)]
+Whole = Annotated[int, BeforeValidator(whole)]

@@ -1,0 +1,215 @@
+"""Compare verdicts with the truth: match interruptions one to one, then count what is right. The only reader of truth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from flows.truth import Truth
+
+DEFAULT_DISTANCE_SECONDS = 3600
+
+Verdict = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of those counted are right; `share` is None where there are none."""
+
+    right: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """Right answers as a share of all."""
+        return self.right / self.of if self.of else None
+
+    def __str__(self) -> str:
+        return f"{self.right} of {self.of}" + (f" ({self.right / self.of:.1%})" if self.of else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The comparison.
+
+    Attributes:
+        matched: pairs of truth and verdict, in order of time.
+        missed: truths without a verdict.
+        invented: verdicts without a truth, in the clusters that the truths speak of.
+        causes: over matched, identifiable truths that name causes.
+        unidentifiable: the same over those whose cause the exports cannot tell.
+        planned: over matched truths that tell whether it was planned.
+        nodes: over matched truths that name a node.
+        brier: mean squared error of the confidences in the cause, over those in `causes`; None without any.
+    """
+
+    matched: list[tuple[Truth, Verdict]]
+    missed: list[Truth]
+    invented: list[Verdict]
+    causes: Share = field(default_factory=lambda: Share(0, 0))
+    unidentifiable: Share = field(default_factory=lambda: Share(0, 0))
+    planned: Share = field(default_factory=lambda: Share(0, 0))
+    nodes: Share = field(default_factory=lambda: Share(0, 0))
+    brier: float | None = None
+
+    def wrong(self) -> list[tuple[Truth, Verdict, list[str]]]:
+        """Return matched pairs that differ, each with what differs: cause, planned, node."""
+        found = ((t, v, _differences(t, v)) for t, v in self.matched)
+        return [(t, v, d) for t, v, d in found if d]
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        shares = {name: getattr(self, name) for name in ("causes", "unidentifiable", "planned", "nodes")}
+        return {
+            "matched": len(self.matched),
+            "missed": [asdict(t) for t in self.missed],
+            "invented": [dict(v) for v in self.invented],
+            **{name: {"right": s.right, "of": s.of, "share": s.share} for name, s in shares.items()},
+            "brier": self.brier,
+            "wrong": [{"truth": asdict(t), "verdict": dict(v), "differs_in": d} for t, v, d in self.wrong()],
+        }
+
+
+def compare(
+    truths: Iterable[Truth], verdicts: Iterable[Verdict], distance_seconds: int = DEFAULT_DISTANCE_SECONDS
+) -> Score:
+    """Match truths with verdicts and score them.
+
+    Within one run of one cluster, pairs keep the order of time and lie at most `distance_seconds` apart; as many as
+    possible are made, and among those matchings the one with the least total distance is taken.
+
+    Args:
+        truths: what happened.
+        verdicts: rows with cluster, run_id, run, job_id_raw, interrupted_at, cause, confidence, is_planned, culprit_node.
+        distance_seconds: longest distance in time between a truth and its verdict.
+    """
+    groups = _groups(list(truths), list(verdicts))
+    score = Score([], [], [])
+    for group_truths, group_verdicts in groups:
+        pairs = match(group_truths, group_verdicts, distance_seconds)
+        score.matched.extend((group_truths[i], group_verdicts[j]) for i, j in pairs)
+        taken_truths, taken_verdicts = {i for i, _ in pairs}, {j for _, j in pairs}
+        score.missed.extend(t for i, t in enumerate(group_truths) if i not in taken_truths)
+        score.invented.extend(v for j, v in enumerate(group_verdicts) if j not in taken_verdicts)
+    return _scored(score)
+
+
+def match(truths: Sequence[Truth], verdicts: Sequence[Verdict], distance_seconds: int) -> list[tuple[int, int]]:
+    """Return pairs of positions in `truths` and `verdicts`, both sorted by time: most pairs, then least distance."""
+    pairs: list[tuple[int, int]] = []
+    for first_truth, last_truth, first_verdict, last_verdict in _stretches(truths, verdicts, distance_seconds):
+        part = _match_stretch(truths[first_truth:last_truth], verdicts[first_verdict:last_verdict], distance_seconds)
+        pairs.extend((i + first_truth, j + first_verdict) for i, j in part)
+    return pairs
+
+
+def _match_stretch(
+    truths: Sequence[Truth], verdicts: Sequence[Verdict], distance_seconds: int
+) -> list[tuple[int, int]]:
+    """Align two sorted sequences by dynamic programming over (pairs made, minus total distance)."""
+    best = [[(0, 0.0)] * (len(verdicts) + 1) for _ in range(len(truths) + 1)]
+    for i, truth in enumerate(truths, 1):
+        for j, verdict in enumerate(verdicts, 1):
+            options = [best[i - 1][j], best[i][j - 1]]
+            if (apart := _apart(truth, verdict, distance_seconds)) is not None:
+                count, minus = best[i - 1][j - 1]
+                options.append((count + 1, minus - apart))
+            best[i][j] = max(options)
+    pairs = []
+    i, j = len(truths), len(verdicts)
+    while i and j:
+        if best[i][j] == best[i - 1][j]:
+            i -= 1
+        elif best[i][j] == best[i][j - 1]:
+            j -= 1
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return pairs[::-1]
+
+
+def _stretches(
+    truths: Sequence[Truth], verdicts: Sequence[Verdict], distance_seconds: int
+) -> Iterable[tuple[int, int, int, int]]:
+    """Cut where nothing happened for longer than the distance: no pair can reach across."""
+    times = sorted([(t.interrupted_at, 0) for t in truths] + [(v["interrupted_at"], 1) for v in verdicts])
+    i = j = first_i = first_j = 0
+    cuts = [(b[0] - a[0]).total_seconds() > distance_seconds for a, b in pairwise(times)]
+    for (_, side), is_cut in zip(times, [*cuts, True][: len(times)], strict=True):
+        i, j = (i + 1, j) if side == 0 else (i, j + 1)
+        if is_cut:
+            yield first_i, i, first_j, j
+            first_i, first_j = i, j
+
+
+def _apart(truth: Truth, verdict: Verdict, distance_seconds: int) -> float | None:
+    """Return how far apart they are in seconds; None = they cannot be the same interruption."""
+    if truth.job_id_raw not in (None, verdict["job_id_raw"]) or truth.run not in (
+        None,
+        verdict["run"],
+        verdict["run_id"],
+    ):
+        return None
+    apart = abs((truth.interrupted_at - verdict["interrupted_at"]).total_seconds())
+    return float(apart) if apart <= distance_seconds else None
+
+
+def _groups(truths: list[Truth], verdicts: list[Verdict]) -> list[tuple[list[Truth], list[Verdict]]]:
+    """Put truths and verdicts of one run together, sorted by time.
+
+    A truth is known by its job or run. In a cluster where one truth names neither, all are matched together.
+    """
+    pooled = {t.cluster for t in truths if t.run is None and t.job_id_raw is None}
+    run_of = {
+        (v["cluster"], kind, v[column]): v["run"]
+        for v in verdicts
+        for kind, column in (("run", "run_id"), ("run", "run"), ("job", "job_id_raw"))
+    }
+    groups: dict[tuple[str, str | None], tuple[list[Truth], list[Verdict]]] = defaultdict(lambda: ([], []))
+    for t in truths:
+        run = run_of.get((t.cluster, "job", t.job_id_raw)) or run_of.get((t.cluster, "run", t.run)) or t.run
+        groups[t.cluster, None if t.cluster in pooled else run][0].append(t)
+    clusters = {t.cluster for t in truths}
+    for v in verdicts:
+        if v["cluster"] in clusters:
+            groups[v["cluster"], None if v["cluster"] in pooled else v["run"]][1].append(v)
+    by_truth, by_verdict = (lambda t: t.interrupted_at), (lambda v: v["interrupted_at"])
+    return [(sorted(ts, key=by_truth), sorted(vs, key=by_verdict)) for ts, vs in groups.values()]
+
+
+def _scored(score: Score) -> Score:
+    matched = sorted(score.matched, key=lambda pair: pair[0].interrupted_at)
+
+    def share(counted: Callable[[Truth], bool], is_right: Callable[[Truth, Verdict], bool]) -> Share:
+        pairs = [(t, v) for t, v in matched if counted(t)]
+        return Share(sum(is_right(t, v) for t, v in pairs), len(pairs))
+
+    errors = [(v["confidence"] - _is_cause_right(t, v)) ** 2 for t, v in matched if t.causes and t.is_identifiable]
+    return Score(
+        matched=matched,
+        missed=score.missed,
+        invented=score.invented,
+        causes=share(lambda t: bool(t.causes) and t.is_identifiable, _is_cause_right),
+        unidentifiable=share(lambda t: bool(t.causes) and not t.is_identifiable, _is_cause_right),
+        planned=share(lambda t: t.is_planned is not None, lambda t, v: t.is_planned == v["is_planned"]),
+        nodes=share(lambda t: t.node is not None, lambda t, v: t.node == v["culprit_node"]),
+        brier=sum(errors) / len(errors) if errors else None,
+    )
+
+
+def _is_cause_right(truth: Truth, verdict: Verdict) -> bool:
+    return verdict["cause"] in truth.causes
+
+
+def _differences(truth: Truth, verdict: Verdict) -> list[str]:
+    found = []
+    if truth.causes and not _is_cause_right(truth, verdict):
+        found.append("cause")
+    if truth.is_planned is not None and truth.is_planned != verdict["is_planned"]:
+        found.append("planned")
+    if truth.node is not None and truth.node != verdict["culprit_node"]:
+        found.append("node")
+    return found

@@ -1,0 +1,309 @@
+"""Take one file after another through landing: recognize it, decide what of it is new, read that."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from flows.batches import Batch, Rows
+from flows.config import Config, SourceConfig
+from flows.landing import BadStampError, Found, find, stamp_utc
+from flows.loading import Target, load
+from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, export_id
+from flows.pieces import Plan, Span, is_fresh, plan, settings_of, sha256
+from flows.reports import SKIPPED, UNCHANGED, ExportReport
+from transforms.outcome import Context
+from transforms.registry import Source, all_sources, sniff
+from transforms.stream import HEAD_BYTES, is_compressed, opened
+
+ANNOTATIONS_FILE = "annotations.jsonl"
+_OWN_FILES = r"lake|builds|quarantine|manifest\.sqlite.*|writer\.lock|warehouse\.duckdb.*|annotations\.jsonl"
+_LAST_SECOND = 253_402_300_799.0
+Progress = Callable[[int, int, str], None]
+
+
+class FormatError(Exception):
+    """Several parsers claim a file, or its configured format does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A file, and the source of the configuration it belongs to."""
+
+    found: Found
+    source: SourceConfig
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file; 0 where that cannot be told."""
+        try:
+            return self.found.path.stat().st_size
+        except OSError:
+            return 0
+
+
+def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
+    """Return every file the configuration names, each once, for the first source that matches it; and sources without any.
+
+    What we keep in the data folder ourselves is no export, whatever a pattern matches.
+    """
+    own = re.compile(re.escape(os.path.realpath(config.data)) + f"/(?:{_OWN_FILES})(?:/|$)")
+    taken: dict[str, Job] = {}
+    empty = []
+    for source in config.sources:
+        found = find(source.path)
+        if not any(not f.is_folder for f in found):
+            empty.append(source)
+        for item in found:
+            if not own.match(os.path.realpath(item.path)):
+                taken.setdefault(os.path.realpath(item.path), Job(item, source))
+    labels = config.data / ANNOTATIONS_FILE
+    if labels.exists():
+        taken.setdefault(os.path.realpath(labels), Job(Found(labels), SourceConfig(str(labels), format="annotations")))
+    return list(taken.values()), empty
+
+
+class Ingester:
+    """Reads files into a batch. The caller holds the lease and commits what is left at the end."""
+
+    def __init__(self, config: Config, manifest: Manifest, batch: Batch, workers: ThreadPoolExecutor) -> None:
+        self._zones = config.zones()
+        self._only_cluster = config.only_cluster
+        self._manifest, self._batch, self._workers = manifest, batch, workers
+
+    def ingest(self, job: Job) -> ExportReport:
+        """Read what is new in one file; whatever is wrong with it concerns only itself."""
+        found = job.found
+        if found.problem is not None:
+            return ExportReport(found.name, status=SKIPPED if found.is_folder else FAILED, message=found.problem)
+        try:
+            return self._ingest(job)
+        except (_UnreadableFileError, FormatError, BadStampError) as error:
+            return self._failed(job, str(error))
+
+    def _ingest(self, job: Job) -> ExportReport:
+        path, name = job.found.path, job.found.name
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise _UnreadableFileError(f"cannot be read: {error.strerror}") from error
+        state = FileState.of(name, stat)
+        pieces = self._manifest.pieces(name)
+        is_same = self._manifest.file(name) == state
+        context = self._context(job, stat.st_mtime)
+        if is_same and (known := _known_source(job, pieces)):
+            settings = _settings(known, context, is_time_known=_is_time_known(job))
+            if pieces[-1].end == state.size and all(is_fresh(p, settings) for p in pieces):
+                return ExportReport(name, known.name, status=UNCHANGED)
+        head, is_packed = _head(path)
+        if not head:
+            return self._empty(job, state, pieces)
+        source = _recognized(job.source, head)
+        if source is None:
+            return self._unknown(job, state, head, pieces)
+        settings = _settings(source, context, is_time_known=_is_time_known(job))
+        target = Target(path, name, source, head, settings)
+        try:
+            whole = is_packed or source.is_document
+            todo = plan(path, state.size, pieces, settings, is_whole=whole, is_same=is_same)
+        except OSError as error:
+            raise _UnreadableFileError(f"cannot be read: {error}") from error
+        return self._carry_out(target, todo, state, context, keeps_time=not _is_time_known(job))
+
+    def _carry_out(
+        self, target: Target, todo: Plan, state: FileState, context: Context, *, keeps_time: bool
+    ) -> ExportReport:
+        self._batch.drop(todo.dropped)
+        if not todo.spans:
+            self._batch.settle(state)
+            return ExportReport(target.name, target.source.name, status=UNCHANGED)
+        if todo.is_superseded:
+            self._batch.supersede(target.name)
+        read: list[Piece] = []
+        for span in todo.spans:
+            if span.is_tail and span.collected_at is None and read and read[-1].status == FAILED:
+                continue
+            collected = span.collected_at if keeps_time and span.collected_at else context.collected_at
+            piece = load(
+                target, _after(read, span), replace(context, collected_at=collected), self._batch, self._workers
+            )
+            read.append(piece)
+        self._batch.settle(state)
+        report = ExportReport.of(target.name, read)
+        if todo.unrecoverable and not report.message:
+            return replace(report, message="rows of an earlier version of this file were lost with a damaged part")
+        return report
+
+    def _context(self, job: Job, mtime: float) -> Context:
+        source, captures = job.source, job.found.captures
+        cluster = source.cluster or captures.get("cluster") or self._only_cluster
+        zone = source.zone or (self._zones.get(cluster) if cluster else None)
+        return Context(
+            collected_at=_collected_at(source, captures, zone, mtime),
+            cluster=cluster,
+            zones=self._zones,
+            zone=source.zone,
+            node=source.node or captures.get("node"),
+            columns=source.columns,
+            delimiter=source.delimiter,
+        )
+
+    def _empty(self, job: Job, state: FileState, pieces: list[Piece]) -> ExportReport:
+        """Note a file without content."""
+        if [p.byte_length for p in pieces] == [state.size] and pieces[0].status == LOADED:
+            self._batch.settle(state)
+            return ExportReport(state.path, job.source.format, status=UNCHANGED, message="is empty")
+        piece = self._unparsed(job, state, LOADED, "is empty")
+        empty = replace(
+            piece,
+            sha256=sha256(job.found.path, 0, state.size),
+            lines=0,
+            lines_used=0,
+            lines_ignored=0,
+            lines_rejected=0,
+        )
+        self._replace(state, pieces, empty)
+        return ExportReport(state.path, job.source.format, message="is empty")
+
+    def _unknown(self, job: Job, state: FileState, head: bytes, pieces: list[Piece]) -> ExportReport:
+        """Note a file that no parser recognizes, with its first line."""
+        first = _printable(head.split(b"\n", 1)[0])
+        message = f"it begins with {first}"
+        self._replace(state, pieces, self._unparsed(job, state, UNKNOWN_FORMAT, message))
+        return ExportReport(state.path, status=UNKNOWN_FORMAT, message=message)
+
+    def _failed(self, job: Job, message: str) -> ExportReport:
+        """Note a file that could not be opened or assigned to a parser; what was read of it earlier stays."""
+        name = job.found.name
+        pieces = self._manifest.pieces(name)
+        try:
+            state = FileState.of(name, job.found.path.stat())
+        except OSError:
+            state = FileState(name, 0, 0, 0)
+        failed = self._unparsed(job, state, FAILED, message)
+        self._batch.drop(tuple(p for p in pieces if p.sha256 is None))
+        self._batch.add(failed, Rows(), [])
+        return ExportReport(name, job.source.format, status=FAILED, message=message)
+
+    def _unparsed(self, job: Job, state: FileState, status: str, message: str) -> Piece:
+        mtime = datetime.fromtimestamp(min(max(state.mtime_ns / 1e9, 0), _LAST_SECOND), UTC)
+        return Piece(
+            export_id=export_id(state.path, 0, state.size, None),
+            path=state.path,
+            source=job.source.format,
+            cluster=job.source.cluster or job.found.captures.get("cluster") or self._only_cluster,
+            byte_offset=0,
+            byte_length=state.size,
+            sha256=None,
+            collected_at=job.source.collected_at or mtime,
+            first_line=1,
+            status=status,
+            message=message,
+        )
+
+    def _replace(self, state: FileState, pieces: list[Piece], piece: Piece) -> None:
+        """Let `piece` stand for all of a file that no parser read; rows of what it held before stay."""
+        self._batch.drop(tuple(p for p in pieces if p.status != LOADED or not p.byte_length))
+        if any(p.status == LOADED and p.byte_length for p in pieces):
+            self._batch.supersede(state.path)
+        self._batch.add(piece, Rows(), [])
+        self._batch.settle(state)
+
+
+class _UnreadableFileError(Exception):
+    """The file cannot be opened, or its compression cannot be undone."""
+
+
+def _head(path: Path) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, decompressed, and whether it is compressed.
+
+    Raises:
+        _UnreadableFileError: it cannot be opened, or its compression cannot be undone.
+    """
+    try:
+        with path.open("rb") as handle:
+            is_packed = is_compressed(handle.read(6))
+            handle.seek(0)
+            return opened(handle).read(HEAD_BYTES), is_packed
+    except Exception as error:  # decompressors raise errors of many kinds
+        raise _UnreadableFileError(f"cannot be read: {error}") from error
+
+
+def _known_source(job: Job, pieces: list[Piece]) -> Source | None:
+    """Return the format that a file was read as before, if it is still the one to read it as."""
+    name = pieces[0].source if pieces else None
+    return all_sources().get(name) if name and job.source.format in (None, name) else None
+
+
+def _recognized(source: SourceConfig, head: bytes) -> Source | None:
+    """Return the format of a file: as configured, else by its first bytes; None = unknown.
+
+    Raises:
+        FormatError: there is no such format, or several claim the file.
+    """
+    if source.format is not None:
+        if source.format not in all_sources():
+            raise FormatError(f"{source.where}: there is no format `{source.format}`; `goodput sources` lists them")
+        return all_sources()[source.format]
+    try:
+        claims = sniff(head)
+    except Exception as error:
+        raise FormatError(
+            f"a parser failed to look at it ({error}): set `format` on the source, and report it"
+        ) from error
+    if len(claims) > 1:
+        names = ", ".join(s.name for s in claims)
+        raise FormatError(f"several formats fit ({names}): set `format` on the source ({source.where})")
+    return claims[0] if claims else None
+
+
+def _is_time_known(job: Job) -> bool:
+    """Tell whether configuration or path say when the export was collected."""
+    return job.source.collected_at is not None or "collected_at" in job.found.captures
+
+
+def _collected_at(source: SourceConfig, captures: dict[str, str], zone: str | None, mtime: float) -> datetime:
+    """Return the collection time: as configured, else from the path, else the file's modification time."""
+    if source.collected_at is not None:
+        return source.collected_at
+    if "collected_at" in captures:
+        return stamp_utc(captures["collected_at"], zone)
+    try:
+        return datetime.fromtimestamp(mtime, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise BadStampError("the file's modification time is out of range; set `collected_at` on the source") from None
+
+
+def _settings(source: Source, context: Context, *, is_time_known: bool) -> str:
+    """Return what the rows of an export depend on beside its bytes."""
+    time = context.collected_at if is_time_known else None
+    fixed = (
+        source.name,
+        source.version,
+        context.cluster,
+        context.zone,
+        context.node,
+        context.columns,
+        context.delimiter,
+        time,
+    )
+    return settings_of(fixed, {} if context.zone else context.zones)
+
+
+def _after(read: list[Piece], span: Span) -> Span:
+    """Number the lines of an unterminated last line on from the piece that was read just before it."""
+    if span.is_tail and span.collected_at is None and read and read[-1].end == span.offset:
+        return replace(span, first_line=read[-1].first_line + (read[-1].lines or 0))
+    return span
+
+
+def _printable(line: bytes) -> str:
+    """Return a line of a foreign file in quotes, cut, with control characters escaped."""
+    return (
+        ascii(line[:160].decode("utf-8", "replace")) if line.isascii() else repr(line[:160].decode("utf-8", "replace"))
+    )

@@ -1,0 +1,282 @@
+"""The landing manifest: which bytes of which file were read, when they were collected, and which parts hold their rows.
+
+SQLite at `data/manifest.sqlite`. It is the one truth about the lake: parts are written first, then one transaction names
+them and the pieces they hold, so that a process killed in between leaves parts that nobody owns and nothing else.
+
+An export piece is known by path, offset, length and SHA-256. Rows are taken out of the lake only when the same bytes are
+read again: an unterminated last line that went on, a new parser version, other settings, a lost part. A file that was
+deleted, rotated away, cut or overwritten keeps the rows that were read from it: records are deduplicated by their
+content later, and what a file said once is not unsaid by its next version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, field, fields, replace
+from datetime import datetime
+from os import stat_result
+from pathlib import Path
+from typing import Any
+
+from transforms.lake import Part
+
+FILE_NAME = "manifest.sqlite"
+LOADED, FAILED, UNKNOWN_FORMAT = "loaded", "failed", "unknown_format"
+_VERSION = 1
+
+_SCHEMA = """
+create table files (
+  path text primary key, size integer not null, mtime_ns integer not null, inode integer not null
+) without rowid;
+create table pieces (
+  export_id text primary key, path text not null, source text, cluster text,
+  byte_offset integer not null, byte_length integer not null, sha256 text,
+  collected_at text not null, first_line integer not null,
+  lines integer, lines_used integer, lines_ignored integer, lines_rejected integer, ignored_by text not null,
+  status text not null, message text,
+  is_tail integer not null, is_open integer not null, is_current integer not null, is_lost integer not null,
+  settings text not null, batch text not null
+) without rowid;
+create index pieces_path on pieces (path);
+create index pieces_batch on pieces (batch);
+create table parts (path text primary key, "table" text not null, rows integer not null, size_bytes integer not null)
+  without rowid;
+create table part_batches (part text not null, batch text not null, primary key (part, batch)) without rowid;
+create index part_batches_batch on part_batches (batch);
+create table counters (name text primary key, value integer not null) without rowid;
+insert into counters values ('batch', 0);
+"""
+
+
+class ManifestError(Exception):
+    """The manifest cannot be used, or does not belong to this lake; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What a file looked like when it was read last."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: str, stat: stat_result) -> FileState:
+        """Make it from what the system says of the file."""
+        return cls(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of an export, with the fate of its lines; the columns of `warehouse.inputs.EXPORTS`, and these.
+
+    Attributes:
+        is_tail: an unterminated last line, dropped and read again when the file goes on.
+        is_open: its last line was rejected, so that what follows may belong to it: read again when the file goes on.
+        is_current: the file still held these bytes when it was read last.
+        is_lost: a part with its rows was lost; it is to be read again.
+        settings: hash of the parser's version and the settings it was read with.
+        batch: batch of parts that holds its rows.
+    """
+
+    export_id: str
+    path: str
+    source: str | None
+    cluster: str | None
+    byte_offset: int
+    byte_length: int
+    sha256: str | None
+    collected_at: datetime
+    first_line: int
+    lines: int | None = None
+    lines_used: int | None = None
+    lines_ignored: int | None = None
+    lines_rejected: int | None = None
+    ignored_by: str = "{}"
+    status: str = LOADED
+    message: str | None = None
+    is_tail: bool = False
+    is_open: bool = False
+    is_current: bool = True
+    is_lost: bool = False
+    settings: str = ""
+    batch: str = ""
+
+    @property
+    def end(self) -> int:
+        """Offset of the first byte after the piece."""
+        return self.byte_offset + self.byte_length
+
+
+_COLUMNS = tuple(f.name for f in fields(Piece))
+_INSERT_PIECE = f"insert or replace into pieces values ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - question marks only
+_EXPORT_COLUMNS = _COLUMNS[: _COLUMNS.index("is_tail")]
+_LOST = {"status": FAILED, "message": "a part of the lake with rows of it was damaged; not read again yet"}
+_FLAGS = ("is_tail", "is_open", "is_current", "is_lost")
+
+
+def export_id(path: str, offset: int, length: int, sha256: str | None) -> str:
+    """Return the identity of a piece: 32 hex digits over path, offset, length and content."""
+    return hashlib.sha256(f"{path}\x1f{offset}\x1f{length}\x1f{sha256 or ''}".encode()).hexdigest()[:32]
+
+
+@dataclass(slots=True)
+class Change:
+    """What one commit does to the manifest.
+
+    Attributes:
+        pieces: pieces to add; one with the id of an older piece takes its place.
+        dropped: ids of pieces whose rows are read again.
+        superseded: paths whose current pieces stay, but are no longer what the file holds.
+        files: states of files that were read to their end.
+        parts: parts to add, each with the batches its rows come from.
+        removed_parts: parts that others take the place of.
+        lost: batches of which a part was lost.
+    """
+
+    pieces: list[Piece] = field(default_factory=list)
+    dropped: dict[str, str] = field(default_factory=dict)
+    superseded: set[str] = field(default_factory=set)
+    files: list[FileState] = field(default_factory=list)
+    parts: list[tuple[Part, Collection[str]]] = field(default_factory=list)
+    removed_parts: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+
+
+class Manifest:
+    """An open manifest. Use `opened`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def file(self, path: str) -> FileState | None:
+        """Return what a file looked like when it was read last."""
+        row = self._db.execute("select * from files where path = ?", (path,)).fetchone()
+        return FileState(*row) if row else None
+
+    def pieces(self, path: str) -> list[Piece]:
+        """Return the current pieces of a file, in the file's order."""
+        return self._pieces("path = ? and is_current order by byte_offset, byte_length", (path,))
+
+    def known(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the batch of each of `ids` that the manifest holds."""
+        found = (
+            self._db.execute("select export_id, batch from pieces where export_id = ?", (i,)).fetchone() for i in ids
+        )
+        return dict(row for row in found if row)
+
+    def pieces_of(self, batches: Iterable[str]) -> list[Piece]:
+        """Return the pieces with rows in any of `batches`."""
+        return [p for b in sorted(batches) for p in self._pieces("batch = ? order by export_id", (b,))]
+
+    def exports(self) -> list[dict[str, Any]]:
+        """Return every piece as a row of `warehouse.inputs.EXPORTS`, in a fixed order."""
+        pieces = self._pieces("true order by path, byte_offset, export_id")
+        return [{c: getattr(p, c) for c in _EXPORT_COLUMNS} | (_LOST if p.is_lost else {}) for p in pieces]
+
+    def parts(self) -> dict[str, Part]:
+        """Return the parts that make up the lake, by path."""
+        rows = self._db.execute('select path, "table", rows, size_bytes from parts order by path')
+        return {row[0]: Part(*row) for row in rows}
+
+    def parts_of(self, batches: Iterable[str]) -> dict[str, set[str]]:
+        """Return the parts that may hold rows of `batches`, each with all its batches."""
+        query = "select distinct part from part_batches where batch = ?"
+        found = {part for b in batches for (part,) in self._db.execute(query, (b,))}
+        return {p: self.batches_of(p) for p in sorted(found)}
+
+    def batches_of(self, part: str) -> set[str]:
+        """Return the batches that a part's rows come from."""
+        return {b for (b,) in self._db.execute("select batch from part_batches where part = ?", (part,))}
+
+    def next_batch(self) -> int:
+        """Return the number of the batch that the next commit makes."""
+        (value,) = self._db.execute("select value from counters where name = 'batch'").fetchone()
+        return int(value) + 1
+
+    def commit(self, change: Change) -> None:
+        """Make a change, whole or not at all."""
+        with self._transaction():
+            self._mark(change)
+            self._store_parts(change)
+            self._db.executemany("delete from pieces where export_id = ?", [(i,) for i in change.dropped])
+            self._db.executemany(_INSERT_PIECE, map(_row, change.pieces))
+            self._db.executemany("insert or replace into files values (?, ?, ?, ?)", map(astuple, change.files))
+
+    def _mark(self, change: Change) -> None:
+        self._db.executemany(
+            "update pieces set is_current = 0 where path = ?", [(p,) for p in sorted(change.superseded)]
+        )
+        lost = [(b, LOADED) for b in sorted(change.lost)]
+        self._db.executemany("update pieces set is_lost = 1 where batch = ? and status = ?", lost)
+
+    def _store_parts(self, change: Change) -> None:
+        gone = [(p,) for p in sorted(change.removed_parts)]
+        self._db.executemany("delete from parts where path = ?", gone)
+        self._db.executemany("delete from part_batches where part = ?", gone)
+        for part, batches in change.parts:
+            self._db.execute("insert into parts values (?, ?, ?, ?)", astuple(part))
+            self._db.executemany("insert into part_batches values (?, ?)", [(part.path, b) for b in sorted(batches)])
+        if change.parts or change.pieces:
+            self._db.execute("update counters set value = value + 1 where name = 'batch'")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("rollback")
+            raise
+        self._db.execute("commit")
+
+    def _pieces(self, where: str, values: Sequence[object] = ()) -> list[Piece]:
+        rows = self._db.execute(f"select {', '.join(_COLUMNS)} from pieces where {where}", values)  # noqa: S608 - `where` is ours
+        return [_piece(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+
+
+@contextmanager
+def opened(data: Path) -> Iterator[Manifest]:
+    """Open the manifest of a data folder, making it where there is none.
+
+    Raises:
+        ManifestError: it is damaged, was written by a newer version, or is missing although the lake has parts.
+    """
+    path = data / FILE_NAME
+    if not path.exists() and any((data / "lake").rglob("*.parquet")):
+        raise ManifestError(
+            f"{path} is missing, but {data / 'lake'} holds parts that only it can tell about: restore it from a backup, or "
+            "move the lake away to read every export that is still there anew"
+        )
+    data.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    try:
+        try:
+            _prepare(connection, path)
+        except sqlite3.DatabaseError as error:
+            raise ManifestError(f"{path} cannot be read ({error}): restore it from a backup") from error
+        yield Manifest(connection)
+    finally:
+        connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("pragma synchronous = full")
+    (version,) = connection.execute("pragma user_version").fetchone()
+    if version == 0:
+        connection.executescript(f"begin immediate; {_SCHEMA} pragma user_version = {_VERSION}; commit;")
+    elif version != _VERSION:
+        raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}: install a newer one")
+
+
+def _row(piece: Piece) -> tuple[Any, ...]:
+    return astuple(replace(piece, collected_at=piece.collected_at.isoformat()))  # type: ignore[arg-type]
+
+
+def _piece(row: Mapping[str, Any]) -> Piece:
+    typed = {**row, "collected_at": datetime.fromisoformat(row["collected_at"])}
+    return Piece(**{**typed, **{name: bool(row[name]) for name in _FLAGS}})

@@ -1,0 +1,158 @@
+"""Ingest exports into the lake, build the warehouse from it, or both: plain functions, without Prefect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from flows import lease
+from flows.batches import MAX_BYTES, Batch
+from flows.config import Config
+from flows.config_errors import ConfigError, Problem
+from flows.ingesting import Ingester, Progress, jobs
+from flows.lease import BusyError
+from flows.manifest import Manifest, ManifestError, opened
+from flows.repair import repair
+from flows.reports import ExportReport, IngestReport
+from warehouse.inputs import Inputs
+
+if TYPE_CHECKING:
+    from warehouse.build import BuildReport
+
+__all__ = [
+    "EXPECTED",
+    "BuildError",
+    "BusyError",
+    "ExportReport",
+    "IngestReport",
+    "ManifestError",
+    "build",
+    "ingest",
+    "run",
+]
+
+DISTRIBUTION = "goodput-warehouse"
+BuildProgress = Callable[[str, float], None]
+
+
+class BuildError(Exception):
+    """The warehouse could not be built; the former build stays published. The message says why."""
+
+
+EXPECTED = (ConfigError, BusyError, ManifestError, BuildError, OSError)
+"""What `ingest`, `build` and `run` raise with a message for people."""
+
+
+def ingest(
+    config: Config, *, progress: Progress | None = None, wait_seconds: float = 0.0, batch_bytes: int = MAX_BYTES
+) -> IngestReport:
+    """Read what is new in the configured exports into the lake.
+
+    May be killed at any moment: what was committed stays, the rest is read by the next ingest.
+
+    Args:
+        config: the configuration.
+        progress: told bytes of files done, bytes of all files, and the path of each file when it begins.
+        wait_seconds: how long to wait for another writer.
+        batch_bytes: rows held in memory before they are written.
+
+    Raises:
+        ConfigError: a source matches no file.
+        BusyError: another process writes to the data folder.
+        ManifestError: the manifest is damaged or missing.
+        OSError: the data folder cannot be written, or the disk is full.
+    """
+    with lease.hold(config.data, "ingest", wait_seconds=wait_seconds):
+        return _ingest(config, progress, batch_bytes)
+
+
+def build(config: Config, *, progress: BuildProgress | None = None, wait_seconds: float = 0.0) -> BuildReport:
+    """Build the warehouse from the lake, check it and publish it.
+
+    Args:
+        config: the configuration.
+        progress: told each finished step and its seconds.
+        wait_seconds: how long to wait for another writer.
+
+    Raises:
+        BusyError: another process writes to the data folder.
+        ManifestError: the manifest is damaged or missing.
+        BuildError: a model or check is wrong, or memory or spill space ran out.
+    """
+    with lease.hold(config.data, "build", wait_seconds=wait_seconds):
+        return _build(config, progress)
+
+
+def run(
+    config: Config,
+    *,
+    progress: Progress | None = None,
+    build_progress: BuildProgress | None = None,
+    wait_seconds: float = 0.0,
+) -> tuple[IngestReport, BuildReport]:
+    """Ingest, then build, without another writer between the two. Arguments and errors as of `ingest` and `build`."""
+    with lease.hold(config.data, "run", wait_seconds=wait_seconds):
+        return _ingest(config, progress, MAX_BYTES), _build(config, build_progress)
+
+
+def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> IngestReport:
+    with opened(config.data) as manifest, ThreadPoolExecutor(1, "hash") as workers:
+        notes = repair(config.data, manifest)
+        todo, empty = jobs(config)
+        if empty:
+            raise ConfigError(config.path, [Problem(None, f"{s.where}: no file matches {s.path}") for s in empty])
+        batch = Batch(config.data / "lake", manifest, max_bytes=batch_bytes)
+        ingester = Ingester(config, manifest, batch, workers)
+        sizes = [job.size for job in todo]
+        done, total, reports = 0, sum(sizes), []
+        for job, size in zip(todo, sizes, strict=True):
+            if progress:
+                progress(done, total, job.found.name)
+            reports.append(ingester.ingest(job))
+            done += size
+            if batch.is_full:
+                batch.commit()
+        batch.commit()
+        merged = batch.merge()
+    return IngestReport(tuple(reports), tuple(notes), merged)
+
+
+def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
+    from warehouse.build import build as build_warehouse
+    from warehouse.checks import CheckError
+    from warehouse.publish import BuildRunningError
+    from warehouse.runner import ModelError
+
+    with opened(config.data) as manifest:
+        repair(config.data, manifest)
+        inputs = inputs_of(config, manifest)
+    try:
+        return build_warehouse(
+            config.data,
+            inputs,
+            started_at=datetime.now(UTC),
+            code_version=_code_version(),
+            memory_limit=config.memory_limit,
+            threads=config.threads,
+            keep=config.keep_builds,
+            progress=progress,
+        )
+    except BuildRunningError as error:
+        raise BusyError(config.data, None) from error
+    except (ModelError, CheckError) as error:
+        raise BuildError(str(error)) from error
+
+
+def inputs_of(config: Config, manifest: Manifest) -> Inputs:
+    """Return what a build reads: lake, pieces of exports, settings."""
+    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows())
+
+
+def _code_version() -> str:
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"

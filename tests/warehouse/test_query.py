@@ -1,0 +1,132 @@
+"""Ad-hoc SQL: read-only, shut off from files, network and settings; answers in every format without loss."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from warehouse import publish, query
+from warehouse.query import QueryError
+
+from .conftest import Build
+
+VALUES = """
+    select 1 as n, 12345678901234567890123::hugeint as big, 0.1::double as x, true as yes, 'a, "b"\n<c>' as text,
+        null::varchar as nothing, '' as empty, timestamptz '2026-03-01 12:00:00+00' as seen_at, date '2026-03-01' as day,
+        ['a', null] as list, {'k': 1} as struct, map {'decoded': 2} as flags
+"""
+
+
+@pytest.fixture
+def link(make: Build, data: Path) -> Path:
+    make({"marts/v": VALUES, "marts/many": "select range as n from range(25000)"})
+    return publish.link_of(data)
+
+
+def written(link: Path, sql: str, format: str) -> bytes:  # noqa: A002
+    out = io.BytesIO()
+    query.write(link, sql, out, format)
+    return out.getvalue()
+
+
+def test_rows_are_plain_values_with_times_in_utc(link: Path) -> None:
+    (row,) = query.rows(link, "from marts.v")
+    assert row["seen_at"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert row["seen_at"].utcoffset().total_seconds() == 0
+    assert (row["big"], row["nothing"], row["empty"]) == (12345678901234567890123, None, "")
+    assert (row["list"], row["struct"], row["flags"]) == (["a", None], {"k": 1}, {"decoded": 2})
+
+
+def test_parameters_are_values_not_sql(link: Path) -> None:
+    assert query.rows(link, "select ? as a, ? as b", ["x' or 1 = 1 --", 2]) == [{"a": "x' or 1 = 1 --", "b": 2}]
+    assert query.rows(link, "select $name as a", {"name": "y"}) == [{"a": "y"}]
+
+
+def test_csv_keeps_null_and_empty_apart(link: Path) -> None:
+    text = written(link, "from marts.v", "csv").decode()
+    header, line = csv.reader(io.StringIO(text, newline=""))
+    row = dict(zip(header, line, strict=True))
+    assert row["text"] == 'a, "b"\n<c>'
+    assert (row["n"], row["x"], row["seen_at"], row["day"]) == ("1", "0.1", "2026-03-01 12:00:00+00", "2026-03-01")
+    assert (json.loads(row["list"]), json.loads(row["flags"])) == (["a", None], {"decoded": 2})
+    assert ',,"",' in text  # null, then the empty text
+
+
+def test_json_is_one_array_of_objects(link: Path) -> None:
+    (row,) = json.loads(written(link, "from marts.v", "json"))
+    assert (row["n"], row["x"], row["yes"], row["nothing"], row["list"]) == (1, 0.1, True, None, ["a", None])
+    assert json.loads(written(link, "from marts.v where false", "json")) == []
+
+
+def test_parquet_keeps_the_types(link: Path) -> None:
+    table = pyarrow.parquet.read_table(io.BytesIO(written(link, "select n, seen_at, list from marts.v", "parquet")))
+    assert table.to_pylist()[0]["list"] == ["a", None]
+    assert str(table.schema.field("seen_at").type) == "timestamp[us, tz=UTC]"
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+def test_answers_longer_than_a_batch_are_whole(link: Path, format: str) -> None:  # noqa: A002
+    body = written(link, "select n from marts.many order by n", format)
+    if format == "csv":
+        got = [int(line) for line in body.decode().splitlines()[1:]]
+    elif format == "json":
+        got = [row["n"] for row in json.loads(body)]
+    else:
+        got = pyarrow.parquet.read_table(io.BytesIO(body)).column("n").to_pylist()
+    assert got == list(range(25000))
+
+
+@pytest.mark.parametrize("sql", ["show all tables", "describe marts.v", "summarize marts.many", "explain select 1"])
+def test_statements_that_are_no_select_answer_too(link: Path, sql: str) -> None:
+    assert len(written(link, sql, "csv").splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from read_text('{file}')",
+        "from read_csv('{file}')",
+        "from '{file}'",
+        "from glob('/*')",
+        "copy (select 1) to '{file}.csv'",
+        "export database '{file}.d'",
+        "attach '{file}.duckdb' as other",
+        "install httpfs",
+        "from read_parquet('https://example.invalid/a.parquet')",
+        "set enable_external_access = true",
+        "set TimeZone = 'Asia/Tokyo'",
+        "set memory_limit = '1TB'",
+        "create table marts.mine as select 1",
+        "delete from marts.many",
+        "drop table marts.many",
+    ],
+)
+def test_nothing_outside_can_be_read_and_nothing_inside_changed(link: Path, tmp_path: Path, sql: str) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("secret\n")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(QueryError):
+        query.rows(link, sql.format(file=secret))
+    assert sorted(tmp_path.rglob("*")) == before
+    assert query.rows(link, "select count(*) as n from marts.many") == [{"n": 25000}]
+
+
+def test_errors_are_duckdbs_own_words_also_while_reading(link: Path) -> None:
+    with pytest.raises(QueryError, match="no_such_mart"):
+        query.rows(link, "from marts.no_such_mart")
+    with (
+        pytest.raises(QueryError, match="Could not convert"),
+        query.query(link, "select if(n = 24999, 'x', '1')::int from marts.many") as reader,
+    ):
+        reader.read_all()
+
+
+def test_an_unknown_format_is_refused(link: Path) -> None:
+    with pytest.raises(ValueError, match="csv, json, parquet"):
+        written(link, "select 1", "xlsx")

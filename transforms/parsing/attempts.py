@@ -1,0 +1,99 @@
+"""What every source of job attempts does last: identity of the record, tie-breaks, host lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import polars as pl
+
+from transforms.parsing.nodelist import BadHostListError, expand
+from transforms.records import SEPARATOR, record_id
+from transforms.tables import FLAGS, HOST_LISTS, JOB_ATTEMPTS
+
+_NAMES = list(JOB_ATTEMPTS.schema)
+VALUES = tuple(_NAMES[_NAMES.index("record_id") + 1 : _NAMES.index("filled_columns")])
+# The fact itself: what two exports of one attempt agree in, whatever columns they were told to print.
+FACT = (
+    "cluster", "job_id_raw", "submitted_at", "started_at", "ended_at", "state", "exit_code", "signal", "elapsed_seconds",
+)  # fmt: skip
+_BATCH_HOSTS = 500_000
+
+
+def identified(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return job attempts with `record_id`, `filled_columns` and `row_hash`.
+
+    Args:
+        frame: `cluster` and any of the value columns of `job_attempts`, with its types; absent ones count as null.
+    """
+    frame = frame.with_columns(
+        _hash(frame, FACT).alias("record_id"),
+        pl.sum_horizontal(pl.col(n).is_not_null() for n in VALUES if n in frame.columns).cast(pl.Int64).alias("filled_columns"),
+    )
+    return frame.with_columns(_hash(frame, ["record_id", *(n for n in VALUES if n not in FACT)]).alias("row_hash"))
+
+
+def _hash(frame: pl.DataFrame, names: Sequence[str]) -> pl.Expr:
+    """Return the hash of columns in their order; an absent column is an empty field, as a null is.
+
+    Times enter as microseconds since 1970: much quicker to print than a date, and as canonical.
+    """
+    parts: list[str | pl.Expr] = []
+    gap = -1
+    for name in names:
+        if name == "record_id" or (name in frame.columns and frame.get_column(name).null_count() < frame.height):
+            if gap >= 0:
+                parts.append(pl.lit(SEPARATOR * gap))
+            gap = -1
+            parts.append(pl.col(name).to_physical())
+        else:
+            gap += 1
+    return record_id([*parts, pl.lit(SEPARATOR * gap)] if gap >= 0 else parts)
+
+
+def flags(frame: pl.DataFrame, causes: Iterable[tuple[str, pl.Expr]]) -> pl.Series:
+    """Return the list of flags of each row.
+
+    Args:
+        frame: rows.
+        causes: flag and the Boolean expression that sets it; a flag may come several times.
+    """
+    by_flag: dict[str, list[pl.Expr]] = {}
+    for flag, cause in causes:
+        by_flag.setdefault(flag, []).append(cause)
+    names = sorted(by_flag, key=list(FLAGS).index)
+    marks = frame.select(pl.any_horizontal(by_flag[n]).fill_null(False).alias(n) for n in names)
+    found = [n for n in names if marks.get_column(n).any()]
+    if not found:
+        return pl.Series("flags", [[]], pl.List(pl.String)).new_from_index(0, frame.height)
+    parts = [pl.when(n).then(pl.lit(n)) for n in found]
+    return marks.select(pl.concat_list(parts).list.drop_nulls().alias("flags")).get_column("flags")
+
+
+def host_lists(cluster: str, texts: Iterable[str]) -> Iterator[tuple[pl.DataFrame, list[str]]]:
+    """Yield rows of `host_lists` in bounded batches, each with the lists in it that could not be read.
+
+    Args:
+        cluster: cluster of all the lists.
+        texts: distinct compressed host lists.
+    """
+    lists: list[str] = []
+    nodes: list[list[str]] = []
+    bad: list[str] = []
+    hosts = 0
+    for text in texts:
+        try:
+            nodes.append(expand(text))
+        except BadHostListError:
+            bad.append(text)
+            continue
+        lists.append(text)
+        hosts += len(nodes[-1])
+        if hosts >= _BATCH_HOSTS:
+            yield _host_frame(cluster, lists, nodes), bad
+            lists, nodes, bad, hosts = [], [], [], 0
+    yield _host_frame(cluster, lists, nodes), bad
+
+
+def _host_frame(cluster: str, lists: list[str], nodes: list[list[str]]) -> pl.DataFrame:
+    columns = {"cluster": [cluster] * len(lists), "node_list": lists, "nodes": nodes}
+    return pl.DataFrame(columns, schema={n: t for n, t in HOST_LISTS.schema.items() if n in columns})

@@ -1,0 +1,162 @@
+"""Find the lines that hold one of the signatures' literals, without looking at the others one by one.
+
+Hyperscan looks for all literals at once, at the speed of memory, and lets other threads run meanwhile. Two threads search ahead
+of the consumer; only lines that hold a literal are cut out. Line numbers come from counting line ends up to the hit.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+
+from transforms.outcome import Reject
+from transforms.parsing.kernel.signatures import NEEDLES
+from transforms.stream import Block, ExportStream
+
+WORKERS = 2
+AHEAD = 4
+BLOCK_BYTES = 4 << 20
+# dmesg --reltime prints the minute only where it changes; the lines after it need it. Not a literal, hence apart.
+RELTIME = rb"^\[(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ?\d{1,2} \d\d:\d\d\]"
+
+Matcher = Callable[[memoryview], list[int]]
+"""Returns, in ascending order, a position inside each line that holds a literal (several per line allowed)."""
+
+
+class Hit(NamedTuple):
+    """A line worth reading: how many lines of its block come before it, where it begins, its bytes without the newline."""
+
+    lines_before: int
+    byte_offset: int
+    raw: bytes
+
+
+class Scanned(NamedTuple):
+    """A block that was searched: number of its first line, how many lines it has, the hits among them in order.
+
+    `rejects` are lines that never reached the block, with their numbers; they are not among its `lines`.
+    """
+
+    first_line: int
+    lines: int
+    hits: list[Hit]
+    rejects: list[Reject]
+
+
+def re_matcher() -> Matcher:
+    """Return a matcher built on `re`: slow, for processors that Hyperscan does not support."""
+    found = re.compile(b"|".join([*map(re.escape, NEEDLES), RELTIME]), re.MULTILINE)
+    return lambda data: [m.end() - 1 for m in found.finditer(data)]
+
+
+def hyperscan_matcher() -> Matcher:
+    """Return a matcher built on Hyperscan, which any number of threads may use at once.
+
+    Raises:
+        ImportError: there is no Hyperscan for this processor.
+    """
+    import hyperscan
+
+    patterns = [*map(re.escape, NEEDLES), RELTIME]
+    database = hyperscan.Database()
+    flags = [0] * len(NEEDLES) + [hyperscan.HS_FLAG_MULTILINE]
+    database.compile(expressions=patterns, ids=list(range(len(patterns))), elements=len(patterns), flags=flags)
+    local = threading.local()
+
+    def match(data: memoryview) -> list[int]:
+        if not hasattr(local, "scratch"):
+            local.scratch = hyperscan.Scratch(database)
+        positions: list[int] = []
+        add = positions.append
+
+        def on_match(_id: int, _start: int, end: int, _flags: int, _context: Any) -> None:
+            add(end - 1)
+
+        database.scan(data, match_event_handler=on_match, scratch=local.scratch)
+        positions.sort()
+        return positions
+
+    return match
+
+
+@cache
+def best_matcher() -> Matcher:
+    """Return the fastest matcher that works here."""
+    try:
+        return hyperscan_matcher()
+    except ImportError:
+        return re_matcher()
+
+
+def scan(stream: ExportStream, matcher: Matcher | None = None) -> Iterator[Scanned]:
+    """Yield the searched blocks of `stream`, in order; at most AHEAD blocks are held.
+
+    Raises:
+        UnreadableExportError: see ExportStream.
+    """
+    match = matcher or best_matcher()
+    waiting: deque[tuple[Block, Future[tuple[int, list[Hit]]]]] = deque()
+    line = stream.first_line
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for block in stream.blocks(BLOCK_BYTES):
+            waiting.append((block, pool.submit(search, block, match)))
+            if len(waiting) >= AHEAD:
+                scanned = _next(stream, waiting, line)
+                line += scanned.lines + len(scanned.rejects)
+                yield scanned
+        while waiting:
+            scanned = _next(stream, waiting, line)
+            line += scanned.lines + len(scanned.rejects)
+            yield scanned
+
+
+def _next(stream: ExportStream, waiting: deque[tuple[Block, Future[tuple[int, list[Hit]]]]], line: int) -> Scanned:
+    block, future = waiting.popleft()
+    lines, hits = future.result()
+    stream.release(block)
+    rejects = [replace(block.reject, line=line + lines)] if block.reject else []
+    stream.lines = line + lines + len(rejects) - stream.first_line
+    return Scanned(line, lines, hits, rejects)
+
+
+def search(block: Block, match: Matcher) -> tuple[int, list[Hit]]:
+    """Return the number of lines of a block, and its hits."""
+    data, length = block.buffer, block.length
+    if not length:
+        return 0, []
+    with memoryview(data)[:length] as view:
+        positions = match(view)
+    hits: list[Hit] = []
+    lines, counted, end = 0, 0, -1
+    for position in positions:
+        if position < end:
+            continue
+        start = data.rfind(b"\n", 0, position) + 1
+        end = data.find(b"\n", position, length)
+        end = length if end < 0 else end
+        lines += count_lines(data, counted, start)
+        counted = start
+        hits.append(Hit(lines, block.byte_offset + start, bytes(data[start:end])))
+    lines += count_lines(data, counted, length)
+    return lines + (data[length - 1] != _NEWLINE), hits
+
+
+_NEWLINE = ord("\n")
+_FEW_BYTES = 64 << 10
+
+
+def count_lines(data: bytearray, start: int, end: int) -> int:
+    """Return the number of line ends in data[start:end]; for long stretches with vector instructions, other threads running."""
+    if end - start < _FEW_BYTES:
+        return data.count(b"\n", start, end)
+    array = pa.Array.from_buffers(pa.uint8(), end - start, [None, pa.py_buffer(data)], offset=start)
+    return int((pl.Series(array) == _NEWLINE).sum())

@@ -1,0 +1,60 @@
+-- One row per interruption, cause and node it may sit in (null = no node in particular): its score, a log probability up
+-- to a common term.
+-- A node's share of the prior is 1 / nodes of the attempt; evidence without a node speaks for every node alike.
+with pieces as (
+    select
+        interruption_id,
+        cause,
+        suspect,
+        sum(log_weight) as log_weight
+    from intermediate.attribution__weights
+    where piece = 1
+    group by interruption_id, cause, suspect
+),
+
+everywhere as (
+    select
+        interruption_id,
+        cause,
+        log_weight
+    from pieces
+    where suspect is null
+),
+
+supported as (
+    select
+        pieces.interruption_id,
+        pieces.cause,
+        pieces.suspect,
+        ln(priors.prior)
+        + pieces.log_weight
+        + if(pieces.suspect is null, 0, coalesce(everywhere.log_weight, 0) - ln(greatest(index.nodes, 1))) as score
+    from pieces
+    inner join intermediate.interruptions__index as index
+        on pieces.interruption_id = index.interruption_id
+    inner join reference.cause_priors as priors
+        on pieces.cause = priors.cause
+    left join everywhere
+        on
+            pieces.interruption_id = everywhere.interruption_id
+            and pieces.cause = everywhere.cause
+),
+
+unsupported as (
+    select
+        index.interruption_id,
+        priors.cause,
+        null::varchar as suspect,
+        ln(priors.prior) as score
+    from intermediate.interruptions__index as index
+    cross join reference.cause_priors as priors
+    anti join supported
+        on
+            index.interruption_id = supported.interruption_id
+            and priors.cause = supported.cause
+    where priors.is_without_evidence
+)
+
+select * from supported
+union all
+select * from unsupported

@@ -1,0 +1,202 @@
+"""Where builds lie and which one readers see: names, the lock, the switch, roll-back, and pruning."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+SUFFIX = ".duckdb"
+UNFINISHED = ".part"
+SPILL = ".spill"
+_STAMP = "%Y%m%dT%H%M%S%fZ"
+
+
+class NoWarehouseError(Exception):
+    """Nothing has been published yet."""
+
+
+class NoSuchBuildError(Exception):
+    """A build that was asked for is not there."""
+
+
+class BuildRunningError(Exception):
+    """Another process is building into the same folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A finished build.
+
+    Attributes:
+        build_id: UTC time of its start with microseconds; sorts by time.
+        path: its file.
+        is_published: whether readers see it.
+        size_bytes: size of the file.
+    """
+
+    build_id: str
+    path: Path
+    is_published: bool
+    size_bytes: int
+
+
+def link_of(data: Path) -> Path:
+    """Return the path that readers open."""
+    return data / f"warehouse{SUFFIX}"
+
+
+def folder_of(data: Path) -> Path:
+    """Return the folder that holds the builds."""
+    return data / "builds"
+
+
+def published(data: Path) -> Path:
+    """Return the file of the published build.
+
+    Raises:
+        NoWarehouseError: nothing has been published.
+    """
+    return resolve(link_of(data))
+
+
+def resolve(link: Path) -> Path:
+    """Return the file behind `link`, or `link` itself where it is a build.
+
+    Opened by its own name, since DuckDB takes a path that one process has open for the same database as before.
+
+    Raises:
+        NoWarehouseError: there is none.
+    """
+    if not link.exists():
+        raise NoWarehouseError(f"no warehouse at {link} yet: run `goodput run` first")
+    return link.resolve()
+
+
+def builds(data: Path) -> list[Build]:
+    """Return the finished builds, oldest first."""
+    link = link_of(data)
+    current = link.resolve() if link.exists() else None
+    paths = sorted(folder_of(data).glob(f"*{SUFFIX}"))
+    return [Build(p.stem, p, p.resolve() == current, p.stat().st_size) for p in paths]
+
+
+def new_id(data: Path, started_at: datetime) -> str:
+    """Return the id of a build started at `started_at` (UTC); later than every build there, so that ids sort by time."""
+    taken = {b.build_id for b in builds(data)}
+    moment = started_at.astimezone(UTC)
+    while (build_id := moment.strftime(_STAMP)) in taken:
+        moment += timedelta(microseconds=1)
+    return build_id
+
+
+@contextmanager
+def lock(data: Path) -> Iterator[None]:
+    """Hold the only right to build into `data`; it ends with the process, however that ends.
+
+    Raises:
+        BuildRunningError: another process holds it.
+    """
+    folder = folder_of(data)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a+") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            raise BuildRunningError(
+                f"process {handle.read().strip() or '?'} is building into {folder}; wait until it ends"
+            ) from None
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        yield
+
+
+def remove_unfinished(data: Path) -> None:
+    """Remove what killed builds left. The caller holds the lock."""
+    for path in folder_of(data).glob(f"*{UNFINISHED}*"):
+        path.unlink(missing_ok=True)
+    for path in folder_of(data).glob(f"*{SPILL}"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in data.glob(f".warehouse{SUFFIX}.*"):
+        path.unlink(missing_ok=True)
+
+
+def finish(unfinished: Path, final: Path) -> None:
+    """Give a written and closed file its final name, read-only and safe on disk.
+
+    Raises:
+        RuntimeError: a write-ahead log lies beside it: it was not closed.
+    """
+    wal = unfinished.with_name(unfinished.name + ".wal")
+    if wal.exists():
+        raise RuntimeError(f"{wal} was left behind: the build was not closed; it is not published")
+    unfinished.chmod(0o444)
+    _sync(unfinished)
+    unfinished.rename(final)
+    _sync(final.parent)
+
+
+def switch(data: Path, build: Path) -> None:
+    """Let new readers see `build`; open sessions keep theirs.
+
+    A link is switched, not a file renamed over: a `.wal` left beside the old file would replay into the new one.
+    """
+    link = link_of(data)
+    if link.exists() and not link.is_symlink():
+        raise FileExistsError(f"{link} is a file, not the link this project makes: move it away")
+    _forget_log(build)
+    fresh = data / f".{link.name}.{os.getpid()}"
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(build.relative_to(data))
+    fresh.replace(link)
+    _sync(data)
+
+
+def rollback(data: Path, build_id: str) -> Path:
+    """Publish a former build again.
+
+    Returns:
+        its file.
+
+    Raises:
+        NoSuchBuildError: it is not kept; the message lists those that are.
+    """
+    kept = {b.build_id: b.path for b in builds(data)}
+    if build_id not in kept:
+        raise NoSuchBuildError(f"no build {build_id!r}; kept are: {', '.join(kept) or 'none'}")
+    switch(data, kept[build_id])
+    return kept[build_id]
+
+
+def prune(data: Path, keep: int) -> list[str]:
+    """Remove all but the newest `keep` builds; the published one always stays.
+
+    Returns:
+        ids of the removed builds.
+    """
+    old = builds(data)[:-keep] if keep > 0 else builds(data)
+    removed = [b for b in old if not b.is_published]
+    for build in removed:
+        build.path.unlink()
+        _forget_log(build.path)
+    return [b.build_id for b in removed]
+
+
+def _forget_log(build: Path) -> None:
+    """Remove a write-ahead log beside a finished build: ours leave none, so it is what somebody tried to write there."""
+    build.with_name(f"{build.name}.wal").unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

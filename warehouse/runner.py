@@ -1,0 +1,168 @@
+"""Models: one SELECT a file, read from a folder, put in order by what they select from, and run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from warehouse.session import catalog_of, identifier
+
+MODELS = Path(__file__).parent / "models"
+
+Progress = Callable[[str, float], None]
+"""Told the name of a finished step and the seconds it took."""
+
+
+class ModelError(Exception):
+    """A model file is wrong; the message names the file and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One table, defined by one SELECT.
+
+    Attributes:
+        schema: top folder below `models/`: staging, intermediate, marts or ops.
+        table: file name without suffix.
+        path: the file.
+        sql: its text.
+        grain: its first comment line: what one row is.
+        references: `schema.table` names it selects from.
+    """
+
+    schema: str
+    table: str
+    path: Path
+    sql: str
+    grain: str
+    references: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """Name as models write it: `schema.table`."""
+        return f"{self.schema}.{self.table}"
+
+
+def load(root: Path = MODELS) -> dict[str, Model]:
+    """Read every model below `root`.
+
+    Returns:
+        models by `schema.table`.
+
+    Raises:
+        ModelError: a file is no single SELECT, lacks its grain line, or two files make the same table.
+    """
+    models: dict[str, Model] = {}
+    for path in sorted(root.rglob("*.sql")):
+        model = read(path, root)
+        if model.name in models:
+            raise ModelError(f"{path} and {models[model.name].path} both make {model.name}; rename one of them")
+        models[model.name] = model
+    return models
+
+
+def read(path: Path, root: Path) -> Model:
+    """Read one model file.
+
+    Raises:
+        ModelError: it is no single SELECT, lacks its grain line, or names a table without its schema.
+    """
+    relative = path.relative_to(root)
+    if len(relative.parts) < 2:
+        raise ModelError(f"{path}: move it into a schema's folder, for example {root.name}/marts/")
+    sql = path.read_text(encoding="utf-8").strip().removesuffix(";")
+    grain = sql.split("\n", 1)[0]
+    if not grain.startswith("-- One row"):
+        raise ModelError(f"{path}: its first line must say what a row is: `-- One row per ...`")
+    references = frozenset(references_of(path, sql))
+    return Model(relative.parts[0], path.stem, path, sql, grain.removeprefix("--").strip(), references)
+
+
+def references_of(path: Path, sql: str) -> set[str]:
+    """Return the `schema.table` names that one SELECT reads.
+
+    Raises:
+        ModelError: it is no single SELECT, or names a table without its schema.
+    """
+    try:
+        statements = [s for s in sqlglot.parse(sql, dialect="duckdb") if s is not None]
+    except sqlglot.errors.SqlglotError as error:
+        raise ModelError(f"{path}: cannot be parsed: {error}") from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise ModelError(f"{path}: must hold exactly one SELECT, with its CTEs")
+    ctes = {cte.alias_or_name.lower() for cte in statements[0].find_all(exp.CTE)}
+    found: set[str] = set()
+    for table in statements[0].find_all(exp.Table):
+        if not isinstance(table.this, exp.Identifier):  # a table function: unnest, generate_series
+            continue
+        if table.catalog:
+            raise ModelError(f"{path}: `{table.sql()}` names a catalog; write schema.table")
+        if table.db:
+            found.add(f"{table.db}.{table.name}".lower())
+        elif table.name.lower() not in ctes:
+            raise ModelError(f"{path}: `{table.name}` is neither one of its CTEs nor schema.table")
+    return found
+
+
+def order(models: Mapping[str, Model], known: Collection[str]) -> list[Model]:
+    """Return `models` so that each comes after all it selects from.
+
+    Args:
+        models: by `schema.table`.
+        known: relations that exist before any model runs.
+
+    Raises:
+        ModelError: a model selects from something unknown, or models form a circle.
+    """
+    graph: dict[str, set[str]] = {}
+    for name, model in sorted(models.items()):
+        unknown = model.references - models.keys() - set(known)
+        if unknown:
+            raise ModelError(f"{model.path}: selects from {', '.join(sorted(unknown))}, which no model or input makes")
+        graph[name] = {r for r in model.references if r in models}
+    try:
+        return [models[name] for name in TopologicalSorter(graph).static_order()]
+    except CycleError as error:
+        circle = " -> ".join(str(models[n].path) for n in error.args[1])
+        raise ModelError(f"models select from each other in a circle: {circle}") from error
+
+
+def upstream(models: Mapping[str, Model], wanted: Iterable[str]) -> dict[str, Model]:
+    """Return the models named in `wanted` and all models they need."""
+    found: dict[str, Model] = {}
+    todo = list(wanted)
+    while todo:
+        name = todo.pop()
+        if name in models and name not in found:
+            found[name] = models[name]
+            todo.extend(models[name].references)
+    return found
+
+
+def create(con: duckdb.DuckDBPyConnection, model: Model) -> int:
+    """Make the model's table.
+
+    Returns:
+        its number of rows.
+
+    Raises:
+        ModelError: DuckDB refuses the SELECT.
+    """
+    target = f"{catalog_of(model.schema)}.{model.schema}.{identifier(model.table)}"
+    try:
+        con.execute(f"create table {target} as\n{model.sql}\n")
+    except duckdb.OutOfMemoryException as error:
+        raise ModelError(
+            f"{model.path}: the build ran out of memory or spill space; raise memory_limit, lower threads, "
+            f"or free space on the data volume (max_temp_directory_size): {error}"
+        ) from error
+    except duckdb.Error as error:
+        raise ModelError(f"{model.path}: {error}") from error
+    row = con.execute(f"select count(*) from {target}").fetchone()
+    return int(row[0]) if row else 0

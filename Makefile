@@ -22,7 +22,7 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help demo setup test test-all lint format bench lock wheel clean
+.PHONY: help demo setup test test-all lint format bench lock readme wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ LOCK = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --
 lock: $(STAMP) ## resolve pyproject.toml anew into the two hashed requirements files (LOCK_ARGS=--upgrade for newer releases)
 	$(LOCK) $(LOCK_ARGS) --group dev --output-file requirements-dev.txt
 	$(LOCK) --constraint requirements-dev.txt --output-file requirements.txt
+
+readme: $(STAMP) ## run the demo and put what it prints into README.md
+	$(BIN)/python docs/paste_demo.py
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

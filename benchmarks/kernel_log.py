@@ -26,22 +26,43 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 BLOCK_LINES = 280_000
 LINES_PER_XID = 5_150
 # Limits to reach, from the ratios that docs/decisions.md sets.
-RATIOS = {"plain": ("grep -cF NVRM", 1.5), "gz": ("igzip -dc", 1.25), "zst": ("zstd -dc", 1.5), "storm": ("grep -cF NVRM", None)}
+RATIOS = {
+    "plain": ("grep -cF NVRM", 1.5),
+    "gz": ("igzip -dc", 1.25),
+    "zst": ("zstd -dc", 1.5),
+    "storm": ("grep -cF NVRM", None),
+}
 
 
 def ordinary_lines(rng: random.Random, count: int) -> list[str]:
     """Lines of the kind that fill a GPU node's kernel log, none of which tells an event."""
     makers: list[Callable[[], str]] = [
-        lambda: f"audit: type=1400 audit(1764471224.{rng.randrange(1000):03d}:{rng.randrange(10**6)}): apparmor=\"ALLOWED\" operation=\"open\" pid={rng.randrange(10**6)}",
+        lambda: (
+            f'audit: type=1400 audit(1764471224.{rng.randrange(1000):03d}:{rng.randrange(10**6)}): apparmor="ALLOWED" operation="open" pid={rng.randrange(10**6)}'
+        ),
         lambda: f"IPv6: ADDRCONF(NETDEV_CHANGE): cali{rng.getrandbits(44):011x}: link becomes ready",
-        lambda: f"usb {rng.randrange(9)}-{rng.randrange(9)}: new high-speed USB device number {rng.randrange(99)} using xhci_hcd",
-        lambda: f"nvidia-peermem nv_get_p2p_free_callback:{rng.randrange(999)} ERROR detected invalid context, skipping further processing",
-        lambda: f"perf: interrupt took too long ({rng.randrange(9999)} > {rng.randrange(9999)}), lowering kernel.perf_event_max_sample_rate to {rng.randrange(99999)}",
+        lambda: (
+            f"usb {rng.randrange(9)}-{rng.randrange(9)}: new high-speed USB device number {rng.randrange(99)} using xhci_hcd"
+        ),
+        lambda: (
+            f"nvidia-peermem nv_get_p2p_free_callback:{rng.randrange(999)} ERROR detected invalid context, skipping further processing"
+        ),
+        lambda: (
+            f"perf: interrupt took too long ({rng.randrange(9999)} > {rng.randrange(9999)}), lowering kernel.perf_event_max_sample_rate to {rng.randrange(99999)}"
+        ),
         lambda: f"docker0: port {rng.randrange(99)}(veth{rng.getrandbits(28):07x}) entered blocking state",
-        lambda: f"mlx5_core 0000:{rng.randrange(256):02x}:00.0: mlx5_cmd_out_err:{rng.randrange(999)}:(pid {rng.randrange(10**6)}): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x{rng.getrandbits(24):06x}), err(-22)",
-        lambda: f"TCP: request_sock_TCP: Possible SYN flooding on port {rng.randrange(65536)}. Sending cookies.  Check SNMP counters.",
-        lambda: f"EXT4-fs (nvme{rng.randrange(8)}n1p{rng.randrange(4)}): mounted filesystem with ordered data mode. Opts: (null). Quota mode: none.",
-        lambda: f"[drm] Initialized MSM {rng.randrange(99)} NVMe MEM {rng.getrandbits(32):08x} for 0000:{rng.randrange(256):02x}:00.0 on minor {rng.randrange(16)}",
+        lambda: (
+            f"mlx5_core 0000:{rng.randrange(256):02x}:00.0: mlx5_cmd_out_err:{rng.randrange(999)}:(pid {rng.randrange(10**6)}): ACCESS_REG(0x805) op_mod(0x1) failed, status bad parameter(0x3), syndrome (0x{rng.getrandbits(24):06x}), err(-22)"
+        ),
+        lambda: (
+            f"TCP: request_sock_TCP: Possible SYN flooding on port {rng.randrange(65536)}. Sending cookies.  Check SNMP counters."
+        ),
+        lambda: (
+            f"EXT4-fs (nvme{rng.randrange(8)}n1p{rng.randrange(4)}): mounted filesystem with ordered data mode. Opts: (null). Quota mode: none."
+        ),
+        lambda: (
+            f"[drm] Initialized MSM {rng.randrange(99)} NVMe MEM {rng.getrandbits(32):08x} for 0000:{rng.randrange(256):02x}:00.0 on minor {rng.randrange(16)}"
+        ),
     ]
     lines = []
     for i in range(count):
@@ -100,7 +121,9 @@ def timed(command: list[str], runs: int) -> tuple[float, str]:
     times, text = [], ""
     for _ in range(runs):
         begun = time.perf_counter()
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout if "-dc" not in command else ""
+        text = (
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout if "-dc" not in command else ""
+        )
         if "-dc" in command:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         times.append(time.perf_counter() - begun)
@@ -112,12 +135,20 @@ def measure(kind: str, log: Path, plain: Path, runs: int) -> None:
     name, ratio = RATIOS[kind]
     target = log if kind in {"gz", "zst"} else plain
     limit, _ = timed([*name.split(), str(target)], runs)
-    results = [subprocess.run([sys.executable, __file__, "--job", str(log)], check=True, capture_output=True, text=True).stdout.split() for _ in range(runs)]
+    results = [
+        subprocess.run(
+            [sys.executable, __file__, "--job", str(log)], check=True, capture_output=True, text=True
+        ).stdout.split()
+        for _ in range(runs)
+    ]
     results.sort(key=lambda r: float(r[0]))
     seconds, lines, rows, peak = results[len(results) // 2]
     size = plain.stat().st_size / 1e6
     verdict = "" if ratio is None else f"limit {ratio:.2f}  {'ok' if float(seconds) <= ratio * limit else 'OVER'}"
-    print(f"{kind:6} {float(seconds):7.2f} s {size / float(seconds):6.0f} MB/s  peak {peak:>4} MB  {int(lines):>11,} lines {int(rows):>8,} rows   {name} {limit:.2f} s  ratio {float(seconds) / limit:.2f}  {verdict}", flush=True)
+    print(
+        f"{kind:6} {float(seconds):7.2f} s {size / float(seconds):6.0f} MB/s  peak {peak:>4} MB  {int(lines):>11,} lines {int(rows):>8,} rows   {name} {limit:.2f} s  ratio {float(seconds) / limit:.2f}  {verdict}",
+        flush=True,
+    )
 
 
 def main() -> None:

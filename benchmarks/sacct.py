@@ -29,7 +29,16 @@ COLUMNS = (
     "DerivedExitCode", "Reason", "Submit", "Eligible", "Start", "End", "Elapsed", "Suspended", "Timelimit", "NNodes",
     "AllocCPUS", "AllocTRES", "NodeList", "WorkDir", "Comment",
 )  # fmt: skip
-_STATES = ("COMPLETED", "COMPLETED", "COMPLETED", "FAILED", "CANCELLED by 40123", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+_STATES = (
+    "COMPLETED",
+    "COMPLETED",
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED by 40123",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+)
 _EXITS = ("0:0", "0:0", "0:0", "1:0", "0:15", "0:0", "0:0", "0:125")
 
 
@@ -115,7 +124,7 @@ def run_duckdb(source: Path, out: Path) -> int:
     con.execute("set enable_progress_bar = false")
     read = "read_csv(?, delim = '|', header = true, quote = '', escape = '', columns = " + repr(columns) + ")"
     target = str(out / "all.parquet").replace("'", "''")
-    con.execute(f"copy (select * from {read}) to '{target}' (format parquet, compression zstd)", [str(source)])  # noqa: S608
+    con.execute(f"copy (select * from {read}) to '{target}' (format parquet, compression zstd)", [str(source)])
     return int(con.execute("select count(*) from read_parquet(?)", [target]).fetchall()[0][0])
 
 
@@ -175,7 +184,9 @@ def report(source: Path, folder: Path, rounds: int) -> int:
     for name, found in middle.items():
         print(f"{name:8s} {found['seconds']:7.1f} s  {found['cpu']:7.1f} CPU s  peak {found['peak'] / 1e6:6,.0f} MB")
     ratio = middle["ours"]["seconds"] / middle["duckdb"]["seconds"]
-    print(f"ratio {ratio:.2f} (limit {MAX_RATIO}), peak {middle['ours']['peak'] / 1e6:,.0f} MB (limit {MAX_PEAK_BYTES / 1e6:,.0f})")
+    print(
+        f"ratio {ratio:.2f} (limit {MAX_RATIO}), peak {middle['ours']['peak'] / 1e6:,.0f} MB (limit {MAX_PEAK_BYTES / 1e6:,.0f})"
+    )
     return int(ratio > MAX_RATIO or middle["ours"]["peak"] > MAX_PEAK_BYTES)
 
 

@@ -153,7 +153,8 @@ def _expression(pattern: str, *, is_loose: bool = False) -> re.Pattern[str]:
         elif word in ("*", "?"):
             out.append("[^/]*" if word == "*" else "[^/]")
         elif word.startswith("[") and word.endswith("]") and len(word) > 2:
-            out.append("[^" + word[2:] if word[1] == "!" else word)
+            inner = word[1:-1].replace("\\", r"\\").replace("[", r"\[")
+            out.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
         elif (name := _CAPTURE.fullmatch(word)) and name[1] in CAPTURES:
             out.append(_group(name[1], seen, is_loose=is_loose))
         else:

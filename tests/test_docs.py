@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,6 +125,10 @@ def test_make_targets_in_the_docs_exist() -> None:
     assert told <= targets
 
 
-def test_readme_shows_what_was_really_printed() -> None:
-    readme = text_of(ROOT / "README.md")
-    assert "(to be pasted" not in readme
+@pytest.mark.slow
+def test_readme_shows_what_the_demo_prints() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "paste_demo.py"), "--check"]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

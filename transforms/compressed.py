@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import lzma
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+from isal import igzip_lib
 
 _READ_BYTES = 256 << 10
 
@@ -40,18 +42,16 @@ def opened(raw: BinaryIO) -> BinaryIO:
     return raw
 
 
+def _member() -> Any:
+    """Return a decompressor of one gzip member; it checks the checksum."""
+    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+
+
 class _Gzip(io.RawIOBase):
     def __init__(self, raw: BinaryIO) -> None:
-        from isal import igzip_lib
-
-        self._lib = igzip_lib
         self._raw = raw
-        self._member = self._new()
+        self._member = _member()
         self._input = b""
-        self._members = 0
-
-    def _new(self) -> object:
-        return self._lib.IgzipDecompressor(flag=self._lib.DECOMP_GZIP)
 
     def readable(self) -> bool:
         return True
@@ -69,22 +69,22 @@ class _Gzip(io.RawIOBase):
     def _some(self, size: int) -> bytes | None:
         """Return at most `size` bytes, perhaps none yet; None = the end."""
         member = self._member
-        if member.eof and not self._next_member():  # type: ignore[attr-defined]
+        if member.eof and not self._next_member():
             return None
         member = self._member
-        if not self._input and member.needs_input:  # type: ignore[attr-defined]
+        if not self._input and member.needs_input:
             self._input = self._raw.read(_READ_BYTES)
             if not self._input:
                 raise DamagedError("the gzip data breaks off")
         data, self._input = self._input, b""
         try:
-            return cast("bytes", member.decompress(data, size))  # type: ignore[attr-defined]
-        except self._lib.error as error:
+            return cast("bytes", member.decompress(data, size))
+        except igzip_lib.error as error:
             raise DamagedError(f"the gzip data is corrupt ({error})") from error
 
     def _next_member(self) -> bool:
         """Begin the member after the one that ended; tell whether there is one. Zero bytes pad a file."""
-        rest: bytes = self._member.unused_data  # type: ignore[attr-defined]
+        rest: bytes = self._member.unused_data
         while True:
             rest = (rest or self._raw.read(_READ_BYTES)).lstrip(b"\0")
             if rest:
@@ -95,7 +95,7 @@ class _Gzip(io.RawIOBase):
             rest += self._raw.read(_READ_BYTES)
         if not rest.startswith(GZIP):
             raise DamagedError("bytes follow the gzip data that are none")
-        self._member, self._input = self._new(), rest
+        self._member, self._input = _member(), rest
         return True
 
 
@@ -118,7 +118,7 @@ class _Zstd(io.RawIOBase):
 
 class _Xz(io.RawIOBase):
     def __init__(self, raw: BinaryIO) -> None:
-        self._file = lzma.LZMAFile(raw)
+        self._file = lzma.LZMAFile(raw)  # noqa: SIM115 - the caller closes `raw`
 
     def readable(self) -> bool:
         return True

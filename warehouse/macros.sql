@@ -4,14 +4,22 @@
 -- Lower exact 95 % limit of a Poisson mean, given the count. Above the table: Wilson and Hilferty's approximation.
 create macro poisson_lower(events) as case
     when events > 2000 then events * (1 - 1 / (9 * events) - 1.959964 / (3 * sqrt(events))) ** 3
-    else (select any_value(q.lower95) from reference.poisson_quantiles as q where q.n = events)
+    else (
+        select any_value(q.lower95)
+        from reference.poisson_quantiles as q
+        where q.n = events
+    )
 end;
 
 -- Upper exact 95 % limit of a Poisson mean, given the count.
 create macro poisson_upper(events) as case
     when events > 2000
         then (events + 1) * (1 - 1 / (9 * (events + 1)) + 1.959964 / (3 * sqrt(events + 1))) ** 3
-    else (select any_value(q.upper95) from reference.poisson_quantiles as q where q.n = events)
+    else (
+        select any_value(q.upper95)
+        from reference.poisson_quantiles as q
+        where q.n = events
+    )
 end;
 
 -- Both limits of a rate: events per unit of exposure.

@@ -76,17 +76,12 @@ def expected_errors() -> Iterator[None]:
         CommandError: with the same message; exit 2 where the configuration is wrong.
     """
     from flows.config import ConfigError
-    from flows.pipeline import BusyError, ManifestError
-    from warehouse.checks import CheckError
-    from warehouse.publish import BuildRunningError
-    from warehouse.runner import ModelError
+    from flows.pipeline import EXPECTED
 
     try:
         yield
-    except ConfigError as error:
-        raise CommandError(str(error), 2) from None
-    except (BusyError, BuildRunningError, ManifestError, OSError, ModelError, CheckError) as error:
-        raise CommandError(str(error)) from None
+    except EXPECTED as error:
+        raise CommandError(str(error), 2 if isinstance(error, ConfigError) else 1) from None
 
 
 INTERRUPTIONS = "select i.* from marts.interruptions as i"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli import COMMANDS
+from flows.cli import COMMANDS, execute
 from flows.cli.terminal import clean
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,9 +113,10 @@ def test_cleaning_keeps_what_is_harmless_and_shows_what_is_not() -> None:
     assert clean(None) == "-"
 
 
-@pytest.fixture
-def hostile(tmp_path: Path, goodput: Goodput) -> Path:
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse whose names try to take over the terminal."""
+    tmp_path = tmp_path_factory.mktemp("hostile")
     name = "[red]\x1b[2J\x1b]0;pwned\x07\u202eevil"
     columns = "JobID|JobIDRaw|Cluster|JobName|User|Account|Partition|State|ExitCode|Submit|Eligible|Start|End|Elapsed|NNodes|AllocTRES|NodeList"
     times = "2026-05-04T01:00:00|2026-05-04T01:00:00|2026-05-04T01:00:00|2026-05-04T02:00:00|01:00:00"
@@ -124,10 +125,7 @@ def hostile(tmp_path: Path, goodput: Goodput) -> Path:
     (tmp_path / "odd.txt").write_text(f"{name}\n", encoding="utf-8")
     config = tmp_path / "goodput.toml"
     config.write_text('[clusters.c]\nzone = "UTC"\n[[sources]]\npath = "*.txt"\n')
-    ran = goodput("run", "--config", config)
-    assert ran.code == 0
-    assert "no parser knows this format" in ran.err
-    assert_harmless(ran.out + ran.err)
+    assert execute(["run", "--config", str(config)]) == 0
     return config
 
 
@@ -147,6 +145,7 @@ def assert_harmless(text: str) -> None:
         ["sql", "select error(job_name) from marts.attempts"],
         ["status"],
         ["check"],
+        ["run"],
     ],
 )
 def test_names_from_exports_are_escaped_wherever_shown(goodput: Goodput, hostile: Path, arguments: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -141,3 +141,30 @@ def test_the_dictionary_lists_everything_published(columns: list[tuple[str, ...]
     assert {(e.schema, e.table, *c) for e in listed for c in e.columns} == set(columns)
     assert {e.schema for e in listed} == set(PUBLISHED_SCHEMAS)
     assert all(e.grain for e in listed)
+
+
+EXPORT = {"export_id": "e1", "path": "a.txt", "status": "loaded", "lines": 3, "lines_used": 1, "lines_ignored": 1}
+
+
+@pytest.mark.parametrize(
+    ("export", "failing"),
+    [
+        (EXPORT | {"lines_rejected": 1}, set()),
+        (EXPORT | {"lines_rejected": 2}, {"every_line_has_one_fate", "every_reject_is_kept"}),
+        (EXPORT | {"lines_ignored": None, "lines_rejected": 1}, {"every_line_has_one_fate"}),
+        (EXPORT | {"export_id": "e2", "lines_rejected": 1}, {"every_reject_is_kept"}),
+    ],
+    ids=["all told", "one reject too many", "not counted", "rejects of an unknown export"],
+)
+def test_a_line_lost_in_silence_stops_the_publish(
+    data: Path, write_part: Callable[..., Path], export: dict[str, object], failing: set[str]
+) -> None:
+    write_part("rejects", [{"export_id": "e1", "line": 2, "reason": "too few columns", "text": "x"}])
+    report = build(
+        data,
+        Inputs(lake=data / "lake", exports=[export]),
+        started_at=datetime(2026, 3, 1, tzinfo=UTC),
+        code_version="test",
+    )
+    assert {c.name for c in report.failed_checks} == failing
+    assert report.published == (not failing)

@@ -78,7 +78,9 @@ def test_macros_of_rates(con: Any) -> None:
 
 def test_wilson_limits_of_a_share(con: Any) -> None:
     """268 of 419 is 59.3 to 68.4 %."""
-    got = con.execute("select round(100 * wilson_lower(268, 419), 1), round(100 * wilson_upper(268, 419), 1)").fetchone()
+    got = con.execute(
+        "select round(100 * wilson_lower(268, 419), 1), round(100 * wilson_upper(268, 419), 1)"
+    ).fetchone()
     assert got == (59.3, 68.4)
 
 
@@ -129,7 +131,9 @@ def test_the_xid_catalogue_shows_where_lists_disagree() -> None:
     assert sorted(rows) == list(range(1, 173))
     assert len({r["mnemonic"] for r in rows.values()}) == 172
     views = {
-        code: tuple(rows[code][f"{who}"] for who in ("nvidia_action", "nvsentinel_severity", "gpud_severity", "gcm_severity"))
+        code: tuple(
+            rows[code][f"{who}"] for who in ("nvidia_action", "nvsentinel_severity", "gpud_severity", "gcm_severity")
+        )
         for code in (43, 63, 94, 109, 160)
     }
     assert views == {

@@ -27,7 +27,9 @@ def identified(frame: pl.DataFrame) -> pl.DataFrame:
     """
     frame = frame.with_columns(
         _hash(frame, FACT).alias("record_id"),
-        pl.sum_horizontal(pl.col(n).is_not_null() for n in VALUES if n in frame.columns).cast(pl.Int64).alias("filled_columns"),
+        pl.sum_horizontal(pl.col(n).is_not_null() for n in VALUES if n in frame.columns)
+        .cast(pl.Int64)
+        .alias("filled_columns"),
     )
     return frame.with_columns(_hash(frame, ["record_id", *(n for n in VALUES if n not in FACT)]).alias("row_hash"))
 

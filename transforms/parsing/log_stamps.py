@@ -17,6 +17,7 @@ from transforms.outcome import Context
 
 SKEW = timedelta(days=1)
 OLD = timedelta(days=180)
+WIDEST_OFFSET = timedelta(hours=14)
 CACHE = 1 << 14
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -24,9 +25,7 @@ LEAP_SPAN = 8  # 1896 and 1904, 2096 and 2104: the longest wait between two 29th
 
 MONTHS = {m: i + 1 for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())}
 
-_ISO = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?", re.ASCII
-)
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|z|[+-]\d\d:?\d\d)?", re.ASCII)
 _YEARLESS = re.compile(
     r"([A-Z][a-z]{2}) {0,2}(\d{1,2}) (?:(\d{4}) )?(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?", re.ASCII
 )
@@ -150,15 +149,17 @@ class StampReader:
         return self._latest(rest)
 
     def _latest(self, rest: tuple[int, ...]) -> Instant:
+        """Return the latest instant that a date without a year can mean."""
         limit = self._ctx.collected_at + SKEW
-        problem = StampError("no such date")
         for year in range(limit.year + 1, limit.year - LEAP_SPAN - 1, -1):
             try:
-                found = self._local(_clock(year, *rest), ("year_inferred",))
-            except StampError as error:
-                problem = error
+                wall = _clock(year, *rest)
+            except StampError:  # 29 February
                 continue
+            if wall.replace(tzinfo=UTC) > limit + WIDEST_OFFSET:
+                continue
+            found = self._local(wall, ("year_inferred",))
             if found.us <= _since_epoch(limit):
                 is_old = found.us < _since_epoch(self._ctx.collected_at - OLD)
                 return Instant(found.us, (*found.flags, "year_old") if is_old else found.flags)
-        raise problem
+        raise StampError("no year has this date")

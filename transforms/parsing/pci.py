@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # Domain of 4 or 8 digits (nvidia-smi prints 8), bus, device, and a function that NVRM's own messages leave out.
 ADDRESS = r"(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
@@ -13,6 +14,7 @@ _PARTS = re.compile(
 _DEVICES_PER_BUS = 32
 
 
+@lru_cache(4096)
 def pci_address(text: str) -> str | None:
     """Return a PCI address as `dddd:bb:dd.f` in lower case, or None where `text` is none.
 

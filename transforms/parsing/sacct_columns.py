@@ -76,7 +76,9 @@ WANTED: dict[str, tuple[str, ...]] = {
     "req_mem": ("reqmem",),
 }
 KNOWN = frozenset(f"{_TIMES} {_DURATIONS} {_COUNTS} {_NAMES} {_FREE} {_LISTS} {_SIZES} {_OTHER}".split())
-_TELLING = frozenset("state start end submit elapsed elapsedraw exitcode nodelist nnodes alloctres alloccpus ncpus".split())
+_TELLING = frozenset(
+    "state start end submit elapsed elapsedraw exitcode nodelist nnodes alloctres alloccpus ncpus".split()
+)
 
 _WORDS = r"|None|Unknown|N/A|\(null\)|INVALID"
 _JOB = r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?)|\+[0-9]+)?"

@@ -49,7 +49,7 @@ class _Text:
     is_plain: bool
 
 
-def read_section(data: bytes, lines: int, layout: Layout, *, is_last: bool) -> Section:
+def read_section(data: bytes, lines: int, layout: Layout, *, is_last: bool, needs_cluster: bool) -> Section:
     """Read lines of one layout.
 
     Args:
@@ -57,18 +57,25 @@ def read_section(data: bytes, lines: int, layout: Layout, *, is_last: bool) -> S
         lines: how many.
         layout: their columns.
         is_last: nothing follows that could complete a record.
+        needs_cluster: a row must name its cluster.
     """
     text = _prepared(data, layout)
     is_cut = not data.endswith(b"\n")
-    fields = _fields(text, layout, lines) if text.is_plain else None
+    needs_cluster = needs_cluster and "cluster" in layout.wanted
+    fields = _fields(text, layout, lines, needs_cluster=needs_cluster) if text.is_plain else None
     if fields is None:
         items = list(enumerate(text.data.decode("utf-8").split("\n")[:lines]))
-        return _Reader(items, text, layout, is_last=is_last, is_cut=is_cut, lines=lines).read()
+        return _Reader(
+            items, text, layout, is_last=is_last, is_cut=is_cut, lines=lines, needs_cluster=needs_cluster
+        ).read()
     kind = fields.get_column("kind")
     odd = (kind == _ODD).arg_true().to_list()
-    section = _Reader(_lines_at(text.data, odd), text, layout, is_last=is_last, is_cut=is_cut, lines=lines).read()
+    items = _lines_at(text.data, odd)
+    section = _Reader(
+        items, text, layout, is_last=is_last, is_cut=is_cut, lines=lines, needs_cluster=needs_cluster
+    ).read()
     rows = fields if (kind == _REGULAR).all() else fields.filter(kind == _REGULAR)
-    if section.next_layout is not None:
+    if section.next_layout is not None and section.rest is not None:
         rows, kind = rows.filter(pl.col("position") < section.rest), kind.head(section.rest)
     section.used += rows.height
     section.ignored["job_step"] += int((kind == _STEP).sum())
@@ -111,7 +118,7 @@ def _scan(data: bytes, separator: str, names: list[str]) -> pl.LazyFrame:
     )
 
 
-def _fields(text: _Text, layout: Layout, lines: int) -> pl.DataFrame | None:
+def _fields(text: _Text, layout: Layout, lines: int, *, needs_cluster: bool) -> pl.DataFrame | None:
     """Return the wanted fields of each line with its position and kind; None if Polars counts the lines otherwise."""
     whole = _scan(text.data, unused_character(text.data) or "", ["text"])
     is_whole = whole.select(pl.col("text").str.count_matches(text.mark, literal=True) == layout.width - 1)
@@ -121,8 +128,11 @@ def _fields(text: _Text, layout: Layout, lines: int) -> pl.DataFrame | None:
     if not checked.height == values.height == lines:
         return None
     job = pl.col("job_id")
+    is_odd = pl.lit(checked.get_column("text").fill_null(False)).not_()
+    if needs_cluster:
+        is_odd = is_odd | pl.col("cluster").is_null()
     kind = (
-        pl.when(pl.lit(checked.get_column("text")).not_() | pl.lit(checked.get_column("text")).is_null())
+        pl.when(is_odd)
         .then(_ODD)
         .when(job.str.contains(f"^{JOB_ID.pattern}$"))
         .then(_REGULAR)
@@ -130,7 +140,9 @@ def _fields(text: _Text, layout: Layout, lines: int) -> pl.DataFrame | None:
         .then(_STEP)
         .otherwise(_ODD)
     )
-    return values.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias("position"), kind.cast(pl.Int8).alias("kind"))
+    return values.with_columns(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("position"), kind.cast(pl.Int8).alias("kind")
+    )
 
 
 class _Reader:
@@ -145,12 +157,13 @@ class _Reader:
         is_last: bool,
         is_cut: bool,
         lines: int,
+        needs_cluster: bool,
     ) -> None:
         self.positions = [p for p, _ in items]
         self.texts = [t for _, t in items]
         self.mark, self.layout, self.is_last = text.mark, layout, is_last
         self.cut = lines - 1 if is_cut else -1
-        self.lines = lines
+        self.lines, self.needs_cluster = lines, needs_cluster
         self.marks = list(accumulate((t.count(self.mark) for t in self.texts), initial=0))
         self.run_end = self._run_ends()
         self.decoded = text.decoded
@@ -236,6 +249,9 @@ class _Reader:
         job = fields["job_id"] or ""
         if STEP_ID.fullmatch(job):
             self.section.ignored["job_step"] += lines
+        elif self.needs_cluster and not fields["cluster"]:
+            self.section.rejects.append((self.positions[i], "the row names no cluster: set `cluster` on the source"))
+            return 1
         elif JOB_ID.fullmatch(job):
             self.section.used += lines
             values = {ours: value or None for ours, value in fields.items()}

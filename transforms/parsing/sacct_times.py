@@ -24,7 +24,7 @@ def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
     present = [c for c in _OURS if c in frame.columns]
     for column in present:
         read = read_times(frame.get_column(column), zone)
-        frame = frame.hstack(read.rename(lambda name, column=column: f"{column}.{name}"))
+        frame = frame.hstack([times.alias(f"{column}.{times.name}") for times in read.get_columns()])
     for needed in ("start", "end"):
         if needed not in present:
             frame = frame.with_columns(_absent(needed))
@@ -32,11 +32,17 @@ def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
     frame = _before_start(frame, [c for c in ("submit", "eligible") if c in present])
     out = [pl.col(f"{c}.instant").alias(ours) for c, ours in _OURS.items() if c in present]
     out += [pl.col(f"{c}.is_unreadable").alias(f"value_unreadable?{c}") for c in present]
-    out += [pl.col(f"{c}.is_nonexistent").alias(f"value_unreadable?{c}.gap") for c in present if c in ("submit", "eligible")]
+    out += [
+        pl.col(f"{c}.is_nonexistent").alias(f"value_unreadable?{c}.gap") for c in present if c in ("submit", "eligible")
+    ]
     out += [pl.col(f"{c}.is_ambiguous").alias(f"time_ambiguous?{c}") for c in present]
     out += [pl.col("is_derived").alias("time_derived?")]
     if "start" in present:
-        out.append((pl.col("start.seen") | pl.col("start.is_unreadable") | pl.col("start.is_nonexistent")).not_().alias("is_start_empty"))
+        out.append(
+            (pl.col("start.seen") | pl.col("start.is_unreadable") | pl.col("start.is_nonexistent"))
+            .not_()
+            .alias("is_start_empty")
+        )
     dropped = [c for c in frame.columns if c in _OURS or c.split(".")[0] in _OURS] + ["is_derived"]
     return frame.with_columns(out).drop(dropped)
 
@@ -62,7 +68,9 @@ def _seconds(frame: pl.DataFrame) -> pl.Expr:
 
 def _spans(frame: pl.DataFrame) -> pl.DataFrame:
     """Settle Start and End."""
-    frame = frame.with_columns(pl.col("start.instant").is_not_null().alias("start.seen"), pl.lit(False).alias("is_derived"))
+    frame = frame.with_columns(
+        pl.col("start.instant").is_not_null().alias("start.seen"), pl.lit(False).alias("is_derived")
+    )
     odd = pl.any_horizontal(f"{c}.{n}" for c in ("start", "end") for n in ("is_ambiguous", "is_nonexistent"))
     if not frame.select(odd.any()).item():
         return frame
@@ -71,7 +79,9 @@ def _spans(frame: pl.DataFrame) -> pl.DataFrame:
     fits = [(pl.col(f"end.{e}") - pl.col(f"start.{s}") == span).fill_null(False) for s, e in pairs]
     start = pl.coalesce(pl.when(f).then(pl.col(f"start.{s}")) for f, (s, _) in zip(fits, pairs, strict=True))
     end = pl.coalesce(pl.when(f).then(pl.col(f"end.{e}")) for f, (_, e) in zip(fits, pairs, strict=True))
-    last_start = pl.coalesce(pl.when(f).then(pl.col(f"start.{s}")) for f, (s, _) in list(zip(fits, pairs, strict=True))[::-1])
+    last_start = pl.coalesce(
+        pl.when(f).then(pl.col(f"start.{s}")) for f, (s, _) in list(zip(fits, pairs, strict=True))[::-1]
+    )
     is_open = pl.col("start.is_ambiguous") | pl.col("end.is_ambiguous")
     settled = start.is_not_null() & (start == last_start)
     no_start, no_end = pl.col("start.is_nonexistent"), pl.col("end.is_nonexistent")

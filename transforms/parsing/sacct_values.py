@@ -39,7 +39,10 @@ def attempts(rows: pl.DataFrame, cluster: str, zone: str) -> pl.DataFrame:
     frame = frame.with_columns(_time_missing(rows.columns).alias("time_missing?"))
     causes = [(name.split("?")[0], pl.col(name)) for name in frame.columns if "?" in name]
     causes += [("decoded", pl.col("is_decoded")), ("free_text_unreadable", pl.col("is_free_text_lost"))]
-    causes += [("submit_absent", pl.lit("submit" not in rows.columns)), ("start_absent", pl.lit("start" not in rows.columns))]
+    causes += [
+        ("submit_absent", pl.lit("submit" not in rows.columns)),
+        ("start_absent", pl.lit("start" not in rows.columns)),
+    ]
     marked = frame.with_columns(flags(frame, causes), pl.lit(cluster).alias("cluster"))
     return identified(_selected(marked))
 
@@ -47,7 +50,9 @@ def attempts(rows: pl.DataFrame, cluster: str, zone: str) -> pl.DataFrame:
 def _selected(frame: pl.DataFrame) -> pl.DataFrame:
     from transforms.tables import JOB_ATTEMPTS
 
-    typed = [name for name, dtype in JOB_ATTEMPTS.schema.items() if name in frame.columns and frame.schema[name] == dtype]
+    typed = [
+        name for name, dtype in JOB_ATTEMPTS.schema.items() if name in frame.columns and frame.schema[name] == dtype
+    ]
     return frame.select(*typed, "position")
 
 
@@ -122,11 +127,11 @@ def _gpus(frame: pl.DataFrame) -> pl.DataFrame:
     """Read AllocTRES; where that is absent or empty, AllocGRES."""
     if "alloc_tres" in frame.columns:
         read = tres.allocated_gpus("alloc_tres")
-        outputs = {"gpus": read.count, "gpu_type": read.gpu_type, "value_unreadable?tres": read.is_unreadable}
+        outputs = {"gpus": read.gpus, "gpu_type": read.gpu_type, "value_unreadable?tres": read.is_unreadable}
         frame = by_distinct(frame, "alloc_tres", outputs).drop("alloc_tres")
     if "alloc_gres" in frame.columns:
         read = tres.allocated_gres("alloc_gres")
-        frame = by_distinct(frame, "alloc_gres", {"gres": read.count, "gres_type": read.gpu_type}).drop("alloc_gres")
+        frame = by_distinct(frame, "alloc_gres", {"gres": read.gpus, "gres_type": read.gpu_type}).drop("alloc_gres")
         has_tres = pl.col("gpus").is_not_null() if "gpus" in frame.columns else pl.lit(False)
         old = (frame.get_column(n) if n in frame.columns else pl.lit(None) for n in ("gpus", "gpu_type"))
         count, kind = (pl.lit(o) if isinstance(o, pl.Series) else o for o in old)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-
 # sacct(1), JOB STATE CODES, with the flags that sacct prints in place of a state.
 STATES = (
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING", "CONFIGURING", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
@@ -71,5 +70,3 @@ def exit_code(column: str) -> ExitReading:
     part = text.str.extract_groups(r"^(\d{1,9})(?::(\d{1,9}))?$").struct
     code, signal = part.field("1").cast(pl.Int64), part.field("2").cast(pl.Int64)
     return ExitReading(code, signal, text.is_not_null() & code.is_null())
-
-

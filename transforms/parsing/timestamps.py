@@ -13,7 +13,8 @@ import polars as pl
 from transforms.tables import UTC
 
 NO_TIME = ("", "None", "Unknown", "N/A", "n/a", "NONE", "(null)", "NULL", "none", "unknown")
-_OLDEST, _NEWEST = 1990, 2100
+# Polars knows no clock changes after 2099.
+_OLDEST, _NEWEST = 1990, 2090
 _ISO = "%Y-%m-%dT%H:%M:%S"
 _NAIVE = pl.Datetime("us")
 
@@ -81,7 +82,8 @@ def read_times(text: pl.Series, zone: str) -> pl.DataFrame:
     if isinstance(low, datetime) and isinstance(high, datetime):
         if low.year < _OLDEST or high.year > _NEWEST:
             is_plain &= wall.is_between(datetime(_OLDEST, 1, 1), datetime(_NEWEST, 12, 31))  # noqa: DTZ001 - wall clock
-        changes = [d for d in _change_days(zone) if low.date() <= d <= high.date()]
+        years = range(max(low.year, _OLDEST), min(high.year, _NEWEST) + 1)
+        changes = [d for y in years for d in _change_days(zone, y) if low.date() <= d <= high.date()]
         if changes:
             is_plain &= wall.dt.date().is_in(changes).not_()
             instant = wall.to_frame().select(_in_zone(pl.first(), zone, "earliest")).to_series()
@@ -97,19 +99,19 @@ def read_times(text: pl.Series, zone: str) -> pl.DataFrame:
 
 
 @cache
-def _change_days(zone: str) -> tuple[date, ...]:
-    """Return the days on and beside which the zone's offset changes."""
+def _change_days(zone: str, year: int) -> frozenset[date]:
+    """Return the days of a year on and beside which the zone's offset changes."""
     info, day = ZoneInfo(zone), timedelta(days=1)
-    now = datetime(_OLDEST, 1, 1, tzinfo=PYTHON_UTC) - day
+    now = datetime(year, 1, 1, tzinfo=PYTHON_UTC) - 2 * day
     found: list[date] = []
     before = info.utcoffset(now.astimezone(info))
-    while now.year <= _NEWEST:
+    while now.year <= year:
         now += day
         after = info.utcoffset(now.astimezone(info))
         if after != before:
             found += [now.date() - day, now.date(), now.date() + day]
             before = after
-    return tuple(sorted(set(found)))
+    return frozenset(found)
 
 
 def _unusual_wall(text: pl.Expr) -> pl.Expr:

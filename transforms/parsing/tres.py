@@ -9,19 +9,18 @@ import polars as pl
 _TOTAL = r"(?:^|,)gres/gpu=(\d{1,9})(?:,|$)"
 _TYPED = r"(?:^|,)gres/gpu:[^=,]+=\d+"
 _GRES = r"(?:^|,)(?:gres[:/])?(?:gpu|7696487)(?::[^:,()]*[^:,()\d][^:,()]*)?(?::\d{1,9})?(?:\([^)]*\))?"
-_PLUGIN = "7696487"
 
 
 class Gpus(NamedTuple):
     """Expressions for allocated GPUs.
 
     Attributes:
-        count: Int64; 0 where the text names none; null where there is no text.
+        gpus: Int64; 0 where the text names none; null where there is no text.
         gpu_type: type (`h100`, `1g.10gb`); several are joined by commas in their order; null if untyped.
         is_unreadable: Boolean, never null.
     """
 
-    count: pl.Expr
+    gpus: pl.Expr
     gpu_type: pl.Expr
     is_unreadable: pl.Expr
 
@@ -40,7 +39,7 @@ def allocated_gpus(column: str) -> Gpus:
     names_gpu = text.str.contains(r"(?:^|,)gres/gpu[=:]")
     found = pl.coalesce(total, pl.when(entry.list.len() > 0).then(typed))
     return Gpus(
-        count=pl.when(names_gpu.not_()).then(pl.lit(0, pl.Int64)).otherwise(found),
+        gpus=pl.when(names_gpu.not_()).then(pl.lit(0, pl.Int64)).otherwise(found),
         gpu_type=pl.when(types != "").then(types),
         is_unreadable=(names_gpu & found.is_null()).fill_null(False),
     )
@@ -58,7 +57,7 @@ def allocated_gres(column: str) -> Gpus:
     kind = bare.str.extract(r"(?:gpu|7696487):([^:]*[^:\d][^:]*)")
     types = entry.list.eval(kind).list.drop_nulls().list.unique(maintain_order=True).list.join(",")
     return Gpus(
-        count=entry.list.eval(count).list.sum(),
+        gpus=entry.list.eval(count).list.sum(),
         gpu_type=pl.when(types != "").then(types),
         is_unreadable=pl.lit(False),
     )

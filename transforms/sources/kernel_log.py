@@ -6,7 +6,6 @@ details that a driver prints beside an event), or it tells an event at a time no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from transforms.outcome import Context, Parsed
@@ -18,16 +17,18 @@ from transforms.stream import ExportStream
 from transforms.tables import HARDWARE_EVENTS
 
 PIECE_ROWS = 50_000
+SNIFF_LINES = 500
 
 
 def sniff(head: bytes) -> bool:
-    """Tell whether most of the first lines have a kernel log's header, and one of them is the kernel's."""
-    lines = [line for line in head[:1 << 14].decode("utf-8", "replace").splitlines()[:50] if line.strip()]
+    """Tell whether most lines have a header of a kernel log, and at least one of them is the kernel's own."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines()[:SNIFF_LINES] if line.strip()]
     reader = HeaderReader()
     headers = [h for line in lines if (h := reader.split(line)) is not None]
     if 2 * len(headers) <= len(lines):
         return False
-    return True
+    # Without a tag only dmesg and /dev/kmsg remain; other programs put their level in brackets after such a stamp.
+    return any(h.is_kernel and (h.host or not h.message.startswith("[")) for h in headers)
 
 
 def parse(stream: ExportStream, ctx: Context) -> Iterator[Parsed]:

@@ -120,14 +120,22 @@ class _Export:
             )
         layout = configured_layout(self.ctx.columns, self.ctx.delimiter, head.decode("utf-8", "replace"))
         if "job_id" not in layout.wanted:
-            raise UnreadableExportError("`columns` of the source names neither JobID nor JobIDRaw: without one nothing can be read")
+            raise UnreadableExportError(
+                "`columns` of the source names neither JobID nor JobIDRaw: without one nothing can be read"
+            )
         return layout
 
     def _split(self, data: bytes, lines: int, *, is_last: bool) -> Iterator[_Lines]:
         """Split whole lines, a bounded number at a time, with the layout that holds for them."""
         while data:
             part, lines = _head(data, lines)
-            section = read_section(part, lines, self._layout(), is_last=is_last and len(part) == len(data))
+            section = read_section(
+                part,
+                lines,
+                self._layout(),
+                is_last=is_last and len(part) == len(data),
+                needs_cluster=self.ctx.cluster is None,
+            )
             rest = len(part) if section.rest is None else _starts(part)[section.rest]
             yield _Lines(section, part, self.line, self.offset)
             self.line += lines if section.rest is None else section.rest
@@ -150,7 +158,9 @@ class _Export:
         self.layout = layout
         self.layouts += 1
         if self.layouts > _MAX_LAYOUTS:
-            raise UnreadableExportError(f"the header changes more than {_MAX_LAYOUTS} times: is this one export of sacct?")
+            raise UnreadableExportError(
+                f"the header changes more than {_MAX_LAYOUTS} times: is this one export of sacct?"
+            )
 
     def parsed(self, lines: _Lines, typed: list[pl.DataFrame]) -> Iterator[Parsed]:
         """Yield what became of lines: host lists in bounded batches, then the attempts and every line's fate."""
@@ -227,7 +237,9 @@ def _by_cluster(rows: pl.DataFrame, cluster: str | None) -> Iterator[tuple[str, 
     if cluster is not None:
         yield cluster, rows.drop("cluster", strict=False)
     elif "cluster" not in rows.columns:
-        raise MissingSettingError("this export has no column Cluster: set `cluster` on the source, or export it with sacct --format")
+        raise MissingSettingError(
+            "this export has no column Cluster: set `cluster` on the source, or export it with sacct --format"
+        )
     else:
         for (name,), part in rows.partition_by("cluster", as_dict=True, maintain_order=True).items():
             yield str(name), part.drop("cluster")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple
 
 import polars as pl
@@ -11,7 +12,8 @@ from transforms.outcome import Context, Parsed, Reject
 from transforms.parsing.kernel.event import Event
 from transforms.parsing.kernel.headers import Clock, Header, HeaderReader
 from transforms.parsing.kernel.lost_gpu import LostGpus, Told
-from transforms.parsing.kernel.signatures import LOST_HEAD, LOST_MIDDLE, LOST_TAIL, read_message
+from transforms.parsing.kernel.messages import read_message
+from transforms.parsing.kernel.signatures import LOST_HEAD, LOST_MIDDLE, LOST_TAIL
 from transforms.parsing.log_stamps import Instant, StampError, StampReader
 from transforms.records import record_id
 from transforms.tables import HARDWARE_EVENTS, UTC
@@ -29,6 +31,7 @@ _ROW = {
 _TOLD = (*Event._fields[:-1], "text")
 
 
+NO_TIME: tuple[int | None, tuple[str, ...]] = (None, ("time_missing",))
 PART = Event("", "")  # the middle of a report: says nothing by itself
 
 
@@ -62,6 +65,14 @@ class EventReader:
         self._headers = HeaderReader()
         self._stamps = StampReader(ctx)
         self._minute = ""
+        self._clocks: dict[Clock, Callable[[str], Instant | None]] = {
+            Clock.ISO: self._stamps.iso,
+            Clock.YEARLESS: self._stamps.yearless,
+            Clock.RELTIME: self._stamps.yearless,
+            Clock.CTIME: self._stamps.ctime,
+            Clock.UNIX: self._stamps.unix,
+            Clock.DELTA: self._after_minute,
+        }
         self._lost = LostGpus()
         self._reset()
 
@@ -129,30 +140,15 @@ class EventReader:
                 self._add(whole)
 
     def _when(self, header: Header) -> Instant | None:
-        match header.clock:
-            case Clock.ISO:
-                return self._stamps.iso(header.stamp)
-            case Clock.YEARLESS | Clock.RELTIME:
-                return self._stamps.yearless(header.stamp)
-            case Clock.CTIME:
-                return self._stamps.ctime(header.stamp)
-            case Clock.UNIX:
-                return self._stamps.unix(header.stamp)
-            case Clock.DELTA if self._minute:
-                minute = self._stamps.yearless(self._minute)
-                return Instant(minute.us, (*minute.flags, "time_derived"))
-        return None
+        read = self._clocks.get(header.clock)
+        return read(header.stamp) if read else None
 
-    def _event(self, header: Header, told: Told) -> None:
-        if told.problem is not None:
-            self._rejects.append(told.problem)
-        elif told.event.event_class == LOST_HEAD:
-            if before := self._lost.begin(told):
-                self.ignore("gpu_probe_message", before.lines)
-        elif told.event.event_class == LOST_TAIL:
-            self._add(self._lost.end(told, has_header=header.clock is not Clock.ABSENT))
-        else:
-            self._add(told)
+    def _after_minute(self, _stamp: str) -> Instant | None:
+        """Return the time of a line that shows how long after the line before it came: the minute printed last."""
+        if not self._minute:
+            return None
+        minute = self._stamps.yearless(self._minute)
+        return Instant(minute.us, (*minute.flags, "time_derived"))
 
     def _add(self, told: Told) -> None:
         event = told.event
@@ -160,10 +156,9 @@ class EventReader:
             event = event._replace(event_class="gpu_lost")
         key = (event, told.text[:MAX_TEXT])
         index = self._events.setdefault(key, len(self._events))
-        flags = [*told.flags, *event.flags, *(told.when.flags if told.when else ("time_missing",))]
-        if told.node is None:
-            flags.append("node_missing")
-        us = told.when.us if told.when else None
+        us, flags = told.when or NO_TIME
+        if told.flags or event.flags or told.node is None:
+            flags = (*told.flags, *event.flags, *flags, *(() if told.node else ("node_missing",)))
         self._rows.append((index, told.node, us, told.monotonic_us, told.line, ",".join(flags)))
         self._used += told.lines
 

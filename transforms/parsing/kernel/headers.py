@@ -59,22 +59,37 @@ _PRI = r"(?:<\d{1,3}>)?"
 FORMS: tuple[tuple[Clock, re.Pattern[str]], ...] = tuple(
     (clock, re.compile(pattern, re.ASCII | re.DOTALL))
     for clock, pattern in (
-        (Clock.YEARLESS, rf"{_PRI}(?P<stamp>{_MONTH} (?: \d|\d\d)(?: \d{{4}})? {_TIME}(?:{_FRACTION})?) (?P<syslog>.*)"),
-        (Clock.ISO, rf"<\d{{1,3}}>1 (?P<stamp>\S+) (?P<host>\S+) (?P<app>\S+) \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+) ?(?P<msg>.*)"),
+        (
+            Clock.YEARLESS,
+            rf"{_PRI}(?P<stamp>{_MONTH} (?: \d|\d\d)(?: \d{{4}})? {_TIME}(?:{_FRACTION})?) (?P<syslog>.*)",
+        ),
+        (
+            Clock.ISO,
+            r"<\d{1,3}>1 (?P<stamp>\S+) (?P<host>\S+) (?P<app>\S+) \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+) ?(?P<msg>.*)",
+        ),
         (Clock.ISO, rf"(?P<stamp>{_DATE}T{_TIME},\d{{1,9}}(?:Z|[+-]\d\d:?\d\d)?) (?P<msg>.*)"),
         (Clock.ISO, rf"{_PRI}(?P<stamp>{_DATE}[T ]{_TIME}(?:\.\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d)?) (?P<syslog>.*)"),
         (Clock.CTIME, rf"\[(?P<stamp>[A-Z][a-z]{{2}} {_MONTH} [ \d]\d {_TIME} \d{{4}})(?: <[ \d.]+>)?\] ?(?P<msg>.*)"),
-        (Clock.NONE, rf"{_PRI}(?P<msg>\[ *\d+\.\d{{3,9}}(?: <[ \d.]+>)?\].*)"),
-        (Clock.NONE, r"\d+,\d+,(?P<us>\d+),[^;]*;(?P<msg>.*)"),
+        (Clock.NONE, rf"{_PRI}(?P<msg>\[ *\d{{1,12}}\.\d{{6}}(?: <[ \d.]+>)?\].*)"),
+        (Clock.NONE, r"\d+,\d+,(?P<us>\d{1,18}),[^;]*;(?P<msg>.*)"),
         (Clock.RELTIME, rf"\[(?P<stamp>{_MONTH} ?\d{{1,2}} \d\d:\d\d)\] ?(?P<msg>.*)"),
         (Clock.DELTA, r"\[ *\+\d+\.\d+\] ?(?P<msg>.*)"),
-        (Clock.ISO, rf"[A-Z][a-z]{{2}} (?P<stamp>{_DATE} {_TIME}(?:\.\d{{1,9}})?) (?P<zone>[A-Z]{{3,5}}) (?P<syslog>.*)"),
+        (
+            Clock.ISO,
+            rf"[A-Z][a-z]{{2}} (?P<stamp>{_DATE} {_TIME}(?:\.\d{{1,9}})?) (?P<zone>[A-Z]{{3,5}}) (?P<syslog>.*)",
+        ),
         (Clock.UNIX, r"(?P<stamp>\d{10}\.\d{1,6}) (?P<syslog>.*)"),
     )
 )
+# The form of nearly every line of a syslog file, in one pattern; it gives what the longer way gives (a test holds it).
+_USUAL = re.compile(
+    rf"(?:(?P<old>{_MONTH} (?: \d|\d\d) {_TIME})|(?P<iso>{_DATE}T{_TIME}(?:\.\d{{1,9}})?(?:Z|[+-]\d\d:\d\d))) "
+    r"(?P<host>[A-Za-z0-9][\w.-]*) kernel: (?:\[ *(?P<seconds>\d{1,12})\.(?P<micros>\d{6})\] )?(?P<msg>[A-Za-z].*\S)",
+    re.ASCII | re.DOTALL,
+)
 _LEVEL = re.compile(r"(?P<facility>[a-z]+\d?) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ?", re.ASCII)
 _TAG = re.compile(r"(?P<tag>[^\s:\[\]]+)(?:\[[^\]]*\])?: ?(?P<msg>.*)", re.DOTALL)
-_MONOTONIC = re.compile(r"\s*\[ *(\d+)\.(\d{3,9})(?: <[ \d.]+>)?\](?:\[ *[TC]\d+\])? ?(.*)", re.ASCII | re.DOTALL)
+_MONOTONIC = re.compile(r"\s*\[ *(\d{1,12})\.(\d{6})(?: <[ \d.]+>)?\](?:\[ *[TC]\d+\])? ?(.*)", re.ASCII | re.DOTALL)
 _SHORT_MONOTONIC = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*) kernel: (?P<msg>.*)", re.ASCII | re.DOTALL)
 _REPEATED = re.compile(r"message repeated \d+ times: \[ ?(.*)\]\s*", re.DOTALL)
 
@@ -87,6 +102,14 @@ class HeaderReader:
 
     def split(self, line: str) -> Header | None:
         """Return the parts of `line`, or None where it has no header of a known form."""
+        if (found := _USUAL.fullmatch(line)) and not found["msg"].startswith("message repeated"):
+            old, iso, host, seconds, micros, message = found.groups()
+            monotonic = int(seconds + micros) if seconds else None
+            return Header(Clock.YEARLESS if old else Clock.ISO, old or iso, host, True, monotonic, message)
+        return self.split_any(line)
+
+    def split_any(self, line: str) -> Header | None:
+        """Return what `split` returns, by trying every form."""
         is_kernel = True
         if level := _LEVEL.match(line):
             is_kernel = level["facility"] == "kern"
@@ -114,13 +137,15 @@ def _parts(clock: Clock, groups: dict[str, str | None], is_kernel: bool) -> Head
         stamp += "Z"
     if (app := groups.get("app")) is not None:
         is_kernel, message = app == "kernel", message.lstrip("\ufeff")
+        if stamp == "-":  # NILVALUE
+            clock, stamp = Clock.NONE, ""
     if (syslog := groups.get("syslog")) is not None:
         host, is_kernel, message = _syslog(syslog)
     monotonic = int(us) if (us := groups.get("us")) else None
     if repeated := _REPEATED.fullmatch(message):
         message = repeated[1]
     if found := _MONOTONIC.fullmatch(message):
-        monotonic = int(found[1]) * 1_000_000 + int((found[2] + "000000")[:6])
+        monotonic = int(found[1] + found[2])
         message = found[3]
         if clock is Clock.NONE and (short := _SHORT_MONOTONIC.fullmatch(message)):
             host, message = short["host"], short["msg"]

@@ -7,16 +7,17 @@ may stand between them; dmesg prints the second and third without a stamp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from transforms.parsing.kernel.event import Event
 from transforms.parsing.log_stamps import Instant
 
+MAX_OPEN = 4_096
 SPAN_US = 10_000_000  # one printk: its lines bear the same stamp, give or take what the logger adds
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """An event with its place in the file.
 
     Attributes:
@@ -48,8 +49,10 @@ class LostGpus:
     _last: str | None = None
 
     def begin(self, told: Told) -> Told | None:
-        """Take the first part; return a report of the same node that stays unfinished, if there is one."""
+        """Take the first part; return a report that stays unfinished: one of the same node, or the oldest of too many."""
         before = self._open.pop(told.node, None)
+        if before is None and len(self._open) >= MAX_OPEN:
+            before = self._open.pop(next(iter(self._open)))
         self._open[told.node] = told
         self._last = told.node
         return before
@@ -58,7 +61,7 @@ class LostGpus:
         """Take the second part; tell whether it belongs to a report that has begun."""
         node = told.node if has_header else self._last
         head = self._open.get(node)
-        if head is None or not _is_near(head, told):
+        if head is None or head.lines > 1 or not _is_near(head, told):
             return False
         self._open[node] = _joined(head, told)
         return True
@@ -87,4 +90,4 @@ def _is_near(head: Told, part: Told) -> bool:
 
 def _joined(head: Told, part: Told) -> Told:
     flags = dict.fromkeys((*head.flags, *part.flags, "merged_lines"))
-    return replace(head, text=f"{head.text} {part.text}", lines=head.lines + part.lines, flags=tuple(flags))
+    return head._replace(text=f"{head.text} {part.text}", lines=head.lines + part.lines, flags=tuple(flags))

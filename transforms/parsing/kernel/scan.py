@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 import pyarrow as pa
 
 from transforms.outcome import Reject
-from transforms.parsing.kernel.signatures import NEEDLES
+from transforms.parsing.kernel.messages import NEEDLES
 from transforms.stream import Block, ExportStream
 
 WORKERS = 2
-AHEAD = 4
-BLOCK_BYTES = 4 << 20
+AHEAD = 8
+BLOCK_BYTES = 1 << 20  # fits the second-level cache of one core
 # dmesg --reltime prints the minute only where it changes; the lines after it need it. Not a literal, hence apart.
 RELTIME = rb"^\[(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ?\d{1,2} \d\d:\d\d\]"
 
@@ -81,7 +81,7 @@ def hyperscan_matcher() -> Matcher:
         def on_match(_id: int, _start: int, end: int, _flags: int, _context: Any) -> None:
             add(end - 1)
 
-        database.scan(data, match_event_handler=on_match, scratch=local.scratch)
+        database.scan(cast("bytes", data), match_event_handler=on_match, scratch=local.scratch)
         positions.sort()
         return positions
 

@@ -13,7 +13,7 @@ from transforms.parsing.kernel.event import FATAL, INFO, NONFATAL, Event
 from transforms.parsing.pci import pci_address
 
 _XID = re.compile(
-    r"NVRM: Xid \((?P<device>[^ )]*)(?: GPU-I:(?P<gi>\d+))?(?: GPU-CI:(?P<ci>\d+))?[^)]*\): (?P<code>\d{1,9})\b(?:, ?(?P<rest>.*))?",
+    r"NVRM: Xid \((?P<device>[^ )]*)(?: GPU-I:(?P<gi>\d{1,9}))?(?: GPU-CI:(?P<ci>\d{1,9}))?[^)]*\): (?P<code>\d{1,9})\b(?:, ?(?P<rest>.*))?",
     re.ASCII | re.DOTALL,
 )
 _SXID = re.compile(
@@ -28,7 +28,9 @@ _DETAIL = re.compile(
 _COMM_BYTES = 15
 
 _NVLINK5_CODES = range(144, 151)
-_NVLINK5 = re.compile(r"(?P<unit>[A-Z][A-Z0-9_]+)\s+(?P<severity>Fatal|Non-?[Ff]atal)\b.*?(?P<link>Link \d+)?(?: ?\(|$)", re.ASCII)
+_NVLINK5 = re.compile(
+    r"(?P<unit>[A-Z][A-Z0-9_]+)\s+(?P<severity>Fatal|Non-?[Ff]atal)\b.*?(?P<link>Link \d+)?(?: ?\(|$)", re.ASCII
+)
 _LINK = re.compile(r"\b[Ll]ink (\d+)", re.ASCII)
 _NVLINK_SEVERITY = re.compile(r"\b(non-?fatal|fatal)\b", re.IGNORECASE)
 _RECOVERY = 154
@@ -122,7 +124,11 @@ def _severity_and_unit(code: int, detail: str) -> tuple[str | None, str | None]:
     found = _UNITS.search(detail)
     if found is None:
         return None, None
-    parts = [v for v in (found["sm"], found["contained"], found["memory"], found["partition"], found["gsp"], found["sram"]) if v]
+    parts = [
+        v
+        for v in (found["sm"], found["contained"], found["memory"], found["partition"], found["gsp"], found["sram"])
+        if v
+    ]
     return None, " ".join(parts)
 
 

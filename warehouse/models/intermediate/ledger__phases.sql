@@ -28,7 +28,12 @@ tailed as (
             state = 'COMPLETED',
             0,
             least(held_seconds - suspended - starting, checkpoint_interval_seconds // 2)
-        ) as tail
+        ) as tail,
+        if(
+            state = 'COMPLETED',
+            0,
+            least(held_seconds - suspended - starting, checkpoint_interval_seconds)
+        ) as longest_tail
     from begun
 )
 

@@ -18,6 +18,7 @@ placed as (
         weights.speaks_for_another,
         verdicts.evidence_id = candidates.evidence_id as is_leading,
         leading_piece.node as leading_node,
+        leading_piece.device as leading_device,
         leading_piece.first_at as leading_at
     from intermediate.attribution__candidates as candidates
     inner join intermediate.attribution__verdicts as verdicts
@@ -44,6 +45,7 @@ select
         when is_leading then 'initiating'
         when is_cleanup then 'clean-up'
         when weight > 0 then 'cascade'
+        when kind = 'hardware event' and node = leading_node and device = leading_device then 'cascade'
         when speaks_for_another and leading_node is not null and node is distinct from leading_node then 'bystander'
         when speaks_for_another then 'cascade'
         when kind in ('scheduler state', 'node state') then 'cascade'

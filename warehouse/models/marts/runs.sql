@@ -1,5 +1,6 @@
 -- One row per tracked run: how long it took, how often it stopped, what it lost, and how much of it was productive.
--- Elapsed time runs from the first start to the last end, or to the last instant a running attempt was seen.
+-- Elapsed time runs from the first start to the last end, or to the last instant a running attempt was seen. The bounds
+-- of effective training time assume that nothing, or a whole checkpoint interval, was lost at each stop.
 with attempts as (
     select
         cluster,
@@ -44,9 +45,19 @@ states as (
     group by run_id
 ),
 
+bounds as (
+    select
+        run_id,
+        sum(tail * gpus) as tail_gpu_seconds,
+        sum(longest_tail * gpus) as longest_tail_gpu_seconds
+    from intermediate.ledger__phases
+    group by run_id
+),
+
 joined as (
     select
         attempts.*,
+        bounds.* exclude (run_id),
         coalesce(stops.interruptions, 0) as interruptions,
         coalesce(stops.planned, 0) as planned,
         coalesce(stops.unexpected, 0) as unexpected,
@@ -58,6 +69,8 @@ joined as (
         on attempts.run_id = stops.run_id
     left join states
         on attempts.run_id = states.run_id
+    left join bounds
+        on attempts.run_id = bounds.run_id
 )
 
 select
@@ -82,6 +95,11 @@ select
     round(elapsed_hours / nullif(poisson_upper(unexpected), 0), 6) as mtti_unexpected_hours_lower,
     round(elapsed_hours / nullif(poisson_lower(unexpected), 0), 6) as mtti_unexpected_hours_upper,
     round(productive_gpu_seconds / nullif(elapsed_gpu_seconds, 0), 6) as effective_training_time,
+    round(
+        (productive_gpu_seconds + tail_gpu_seconds - longest_tail_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6
+    ) as effective_training_time_lower,
+    round((productive_gpu_seconds + tail_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6)
+        as effective_training_time_upper,
     round(
         productive_gpu_seconds / nullif(coalesce(queued_gpu_seconds, 0) + allocated_gpu_seconds, 0), 6
     ) as ettr,

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -24,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 MAX_RATIO = 1.3
 MAX_PEAK_BYTES = 1_000_000_000
+BATCH_BYTES = 96 << 20
+WRITERS = 4
 COLUMNS = (
     "JobID", "JobIDRaw", "Cluster", "JobName", "User", "Account", "Partition", "QOS", "State", "ExitCode",
     "DerivedExitCode", "Reason", "Submit", "Eligible", "Start", "End", "Elapsed", "Suspended", "Timelimit", "NNodes",
@@ -130,14 +133,13 @@ def run_duckdb(source: Path, out: Path) -> int:
 
 def run_ours(source: Path, out: Path) -> int:
     """Parse the file and write it to Parquet by table, cluster and day, every line accounted for; return the rows."""
-    from transforms.lake import partitions, write
     from transforms.outcome import Context
     from transforms.sources.slurm_sacct import SOURCE
     from transforms.stream import HEAD_BYTES, ExportStream
-    from transforms.tables import TABLES
 
     ctx = Context(collected_at=datetime(2026, 6, 1, tzinfo=UTC), zone="Europe/Berlin")
     fates: Counter[str] = Counter()
+    waiting: dict[str, list[pl.DataFrame]] = {}
     rows = parts = 0
     with source.open("rb") as raw:
         head = raw.read(HEAD_BYTES)
@@ -149,12 +151,30 @@ def run_ours(source: Path, out: Path) -> int:
             fates["rejected"] += len(parsed.rejects)
             for name, frame in parsed.frames.items():
                 rows += frame.height if name == "job_attempts" else 0
-                for folder, part in partitions(TABLES[name], frame):
-                    parts += 1
-                    write(out, f"{folder}/{parts}.parquet", TABLES[name], part)
+                waiting.setdefault(name, []).append(frame)
+            if sum(f.estimated_size() for frames in waiting.values() for f in frames) > BATCH_BYTES:
+                parts += _write(out, waiting, parts)
+        _write(out, waiting, parts)
     if fates.total() != stream.lines:
         raise SystemExit(f"{fates} does not add up to {stream.lines} lines")
     return rows
+
+
+def _write(out: Path, waiting: dict[str, list[pl.DataFrame]], number: int) -> int:
+    """Write what was gathered as the pipeline does: a part for each table, cluster and day; return how many."""
+    from transforms.lake import partitions, write
+    from transforms.tables import TABLES
+
+    parts = [(TABLES[n], *part) for n, frames in waiting.items() for part in partitions(TABLES[n], pl.concat(frames))]
+    waiting.clear()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        jobs = [
+            pool.submit(write, out, f"{folder}/{number + i}.parquet", table, frame)
+            for i, (table, folder, frame) in enumerate(parts)
+        ]
+        for job in jobs:
+            job.result()
+    return len(jobs)
 
 
 RUNS = {"duckdb": run_duckdb, "ours": run_ours}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import polars as pl
 from flows.manifest import Change, FileState, Manifest, Piece
 from transforms import lake
 from transforms.lake import Part
-from transforms.tables import TABLES, Table
+from transforms.tables import TABLES
 
 MAX_BYTES = 96 << 20
 MAX_PIECES = 5_000
+WRITERS = 4
 MERGE_AT = 16
 MERGE_BYTES = 24 << 20
 
@@ -39,7 +41,7 @@ class Rows:
 
     def take(self) -> dict[str, pl.DataFrame]:
         """Return everything, by table, and be empty again."""
-        taken = {name: pl.concat(frames) for name, frames in sorted(self.frames.items())}
+        taken = {n: pl.concat(frames).select(list(TABLES[n].schema)) for n, frames in sorted(self.frames.items())}
         self.frames, self.size_bytes = {}, 0
         return taken
 
@@ -71,16 +73,17 @@ class Batch:
 
     def write(self, rows: Rows, *, is_tail: bool = False) -> list[Part]:
         """Write rows as parts; they belong to the lake once they are given to `add` and committed."""
-        parts = []
-        for name, frame in rows.take().items():
-            for folder, part in lake.partitions(TABLES[name], frame):
-                parts.append(self._write(folder, TABLES[name], part, is_tail=is_tail))
-        return parts
+        todo = [
+            (self._path(folder, is_tail=is_tail), TABLES[name], part)
+            for name, frame in rows.take().items()
+            for folder, part in lake.partitions(TABLES[name], frame)
+        ]
+        with ThreadPoolExecutor(WRITERS, "lake") as workers:  # most of the time of a part is waiting for the disk
+            return list(workers.map(lambda job: lake.write(self._lake, *job), todo))
 
-    def _write(self, folder: str, table: Table, frame: pl.DataFrame, *, is_tail: bool = False) -> Part:
+    def _path(self, folder: str, *, is_tail: bool = False) -> str:
         self._files += 1
-        path = f"{folder}/{self.name(is_tail=is_tail)}-{self._files:05d}{lake.SUFFIX}"
-        return lake.write(self._lake, path, table, frame)
+        return f"{folder}/{lake.part_name(self.name(is_tail=is_tail), self._files)}"
 
     def discard(self, parts: list[Part]) -> None:
         """Remove parts that were written for an export that then failed."""
@@ -136,7 +139,8 @@ class Batch:
             change.removed_parts.add(path)
             if not held <= dropped.keys():
                 rest = lake.without(self._lake, path, TABLES[part.table], dropped.keys())
-                change.parts.append((self._write(part.folder, TABLES[part.table], rest), batches))
+                written = lake.write(self._lake, self._path(part.folder), TABLES[part.table], rest)
+                change.parts.append((written, batches))
 
     def merge(self) -> int:
         """Merge the small parts of folders that hold many; return how many parts went."""
@@ -146,7 +150,7 @@ class Batch:
         table = TABLES[parts[0].table]
         rows = lake.read(self._lake, table, [p.path for p in parts])
         batches = {b for p in parts for b in self._manifest.batches_of(p.path)}
-        self._change.parts.append((self._write(parts[0].folder, table, rows), batches))
+        self._change.parts.append((lake.write(self._lake, self._path(parts[0].folder), table, rows), batches))
         self._change.removed_parts |= {p.path for p in parts}
         self.commit()
         return len(parts)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import glob
+import io
 import pkgutil
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -206,12 +209,24 @@ def _contradictions(document: Document, lines: dict[Loc, int]) -> Iterator[Probl
             yield Problem(line_of(lines, ("sources", i, "format")), text)
         if source.cluster is not None and clusters and source.cluster not in clusters:
             yield Problem(line_of(lines, ("sources", i, "cluster")), _no_cluster(source.cluster, document))
+    if windows := document.attribution.windows:
+        known = _evidence_classes()
+        for name in sorted(set(windows) - known):
+            text = f"no evidence has the class `{name}`" + did_you_mean(name, known)
+            yield Problem(line_of(lines, ("attribution", "windows", name)), text)
     for i, entry in enumerate(document.calendars):
         if clusters and entry.cluster not in clusters:
             yield Problem(line_of(lines, ("calendars", i, "cluster")), _no_cluster(entry.cluster, document))
             continue
         cluster = clusters.get(entry.cluster)
         yield from _calendar_problems(entry, cluster.zone if cluster else None, lines, ("calendars", i))
+
+
+def _evidence_classes() -> set[str]:
+    """Return the classes of evidence that the warehouse's reference data knows."""
+    text = (resources.files("warehouse") / "reference" / "event_classes.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(io.StringIO(text))
+    return {row[column] for row in rows for column in ("event_class", "evidence_class")}
 
 
 def _no_cluster(name: str, document: Document) -> str:

@@ -169,16 +169,20 @@ def _read(path: Path, source: Source) -> Looked:
 
 def _facts(path: Path, source: Source, context: Context) -> tuple[set[str], dict[tuple[Any, ...], tuple[Any, ...]]]:
     """Return the clusters a file names, and its job attempts."""
-    from transforms.stream import HEAD_BYTES, ExportStream, is_compressed, opened
+    from flows.loading import DOCUMENT_BYTES
+    from transforms.stream import HEAD_BYTES, MAX_LINE_BYTES, ExportStream, is_compressed, opened
 
     clusters: set[str] = set()
     jobs: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     with path.open("rb") as raw:
-        length = None if is_compressed(raw.read(8)) else READ_BYTES
-        raw.seek(0)
         head = opened(raw).read(HEAD_BYTES)
         raw.seek(0)
-        for parsed in source.parse(ExportStream(opened(raw), head=head, length=length), context):
+        is_whole, is_packed = source.is_document, is_compressed(raw.read(8))
+        length = READ_BYTES if not is_whole else None if is_packed else path.stat().st_size
+        raw.seek(0)
+        longest = DOCUMENT_BYTES if is_whole else MAX_LINE_BYTES
+        stream = ExportStream(opened(raw), head=head, length=length, max_line=longest)
+        for parsed in source.parse(stream, context):
             for table, frame in parsed.frames.items():
                 if "cluster" in frame.columns:
                     clusters.update(frame["cluster"].drop_nulls().unique().to_list())
@@ -209,10 +213,10 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         if path.is_dir():
             inside = (p for p in path.rglob("*") if p.is_file())
             yield from (p for p in inside if not any(part.startswith(".") for part in p.relative_to(path).parts))
-        elif path.exists():
+        elif path.is_file():
             yield path
         else:
-            raise FileNotFoundError(f"{path}: no such file or folder")
+            raise FileNotFoundError(f"{path}: is no file or folder")
 
 
 def _sources(looked: list[Looked], readable: list[Looked]) -> list[SourceGuess]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import glob
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from flows.cli.terminal import clean
 from flows.init import Looked, RunGuess, SourceGuess, Survey
 
+MAX_UNREAD = 30
 _COLLECTED = """\
 # Collected when? The files' own times count. Where they were copied without them, set collected_at on the source,
 # or let the path tell it: path = "exports/{collected_at}/*.txt\""""
@@ -35,7 +37,7 @@ def text(survey: Survey, base: Path) -> str:
         *(_source(guess, survey, base) for guess in survey.sources),
         _runs_heading(survey),
         *(_run(guess) for guess in survey.runs),
-        *(_unread(x, base) for x in survey.unread),
+        *_all_unread(survey.unread, base),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -114,6 +116,16 @@ def jobs_without_header(line: str) -> int:
     """Return how many columns `line` has if it looks like a job of `sacct -P -n` (without a header), else 0."""
     fields = line.split("|")
     return len(fields) if any(field.partition(" ")[0] in _JOB_STATES for field in fields) else 0
+
+
+def _all_unread(unread: list[Looked], base: Path) -> Iterator[str]:
+    """Yield a comment for each file that cannot be read, those that can be helped first; many others are only counted."""
+    ordered = sorted(unread, key=lambda x: (not jobs_without_header(x.first_line), x.problem is None))
+    helped = sum(bool(jobs_without_header(x.first_line)) for x in ordered)
+    listed = max(helped, MAX_UNREAD)
+    yield from (_unread(x, base) for x in ordered[:listed])
+    if len(ordered) > listed:
+        yield f"# Not read: {len(ordered) - listed} more files that no parser knows"
 
 
 def _unread(looked: Looked, base: Path) -> str:

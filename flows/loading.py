@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from transforms.stream import MAX_LINE_BYTES, ExportStream, is_compressed, opene
 from transforms.tables import REJECTS, TABLES
 
 DOCUMENT_BYTES = 1 << 30
+SMALL_BYTES = 1 << 20
+_SCHEMAS = {t.name: pl.Schema({c: d for c, d in t.schema.items() if c != "export_id"}) for t in TABLES.values()}
 
 
 class BrokenContractError(Exception):
@@ -55,7 +57,7 @@ def load(target: Target, span: Span, context: Context, batch: Batch, workers: Ex
     Raises:
         OSError: the lake cannot be written (whereas an export that cannot be read only fails itself).
     """
-    digest = workers.submit(sha256, target.path, span.offset, span.length)
+    digest = _hashing(target.path, span, workers)
     reading, rows, parts = _Reading(target, span, context), Rows(), list[Part]()
     for name, frame in reading.frames():
         rows.add(name, frame)
@@ -73,6 +75,18 @@ def load(target: Target, span: Span, context: Context, batch: Batch, workers: Ex
     return piece
 
 
+def _hashing(path: Path, span: Span, workers: Executor) -> Future[str]:
+    """Return the hash of a span to come; that of a small one at once, since handing it over takes longer."""
+    if span.length > SMALL_BYTES:
+        return workers.submit(sha256, path, span.offset, span.length)
+    done: Future[str] = Future()
+    try:
+        done.set_result(sha256(path, span.offset, span.length))
+    except OSError as error:
+        done.set_exception(error)
+    return done
+
+
 class _Reading:
     """One span being read; what went wrong is kept, not raised."""
 
@@ -81,6 +95,7 @@ class _Reading:
         self._used, self._rejected, self._last_reject = 0, 0, 0
         self._ignored: Counter[str] = Counter()
         self._lines = 0
+        self._is_open = False
         self._error: str | None = None
 
     def frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -107,6 +122,7 @@ class _Reading:
                 first_line=self._span.first_line,
                 byte_offset=0 if packed else self._span.offset,
                 length=None if packed else self._span.length,
+                chunk_bytes=source.chunk_bytes,
                 max_line=DOCUMENT_BYTES if source.is_document else MAX_LINE_BYTES,
             )
             long_lines: set[int] = set()
@@ -126,7 +142,8 @@ class _Reading:
 
     def _rows(self, parsed: Parsed) -> Iterator[tuple[str, pl.DataFrame]]:
         for name, frame in parsed.frames.items():
-            yield name, TABLES[name].enforce(frame)
+            is_right = frame.schema == _SCHEMAS[name]  # enforcing takes longer than reading a short log
+            yield name, frame if is_right else TABLES[name].enforce(frame).drop("export_id")
         if parsed.rejects:
             yield REJECTS.name, reject_rows(parsed.rejects)
 
@@ -134,6 +151,7 @@ class _Reading:
         self._used += parsed.used
         self._ignored += parsed.ignored
         self._rejected += len(parsed.rejects)
+        self._is_open |= parsed.is_open
         self._last_reject = max([self._last_reject, *(r.line for r in parsed.rejects)])
 
     def _check(self) -> None:
@@ -171,13 +189,11 @@ class _Reading:
             lines_rejected=self._rejected,
             ignored_by=json.dumps(dict(sorted(self._ignored.items()))),
             status=LOADED,
-            is_open=bool(self._lines) and self._last_reject == span.first_line + self._lines - 1,
+            is_open=self._is_open or (self._lines > 0 and self._last_reject == span.first_line + self._lines - 1),
         )
 
 
 def reject_rows(rejects: list[Reject]) -> pl.DataFrame:
     """Return rows of the table `rejects`, still without the piece they belong to."""
-    fields = ("line", "reason", "text", "byte_length", "byte_offset", "sha256")
-    return REJECTS.enforce(
-        pl.DataFrame([[getattr(r, f) for f in fields] for r in rejects], schema=list(fields), orient="row")
-    )
+    schema = _SCHEMAS[REJECTS.name]
+    return pl.DataFrame([[getattr(r, name) for name in schema] for r in rejects], schema=schema, orient="row")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import RawIOBase
 from pathlib import Path
 
 from flows.manifest import LOADED, Piece
@@ -158,15 +159,25 @@ def _is_still_held(path: Path, size: int, chain: Sequence[Piece], *, is_same: bo
         end = piece.end
     if end > size:
         return False
-    return is_same or all(p.sha256 == sha256(path, p.byte_offset, p.byte_length) for p in chain)
+    return is_same or _hashes(path, [p.byte_length for p in chain]) == [p.sha256 for p in chain]
+
+
+def _hashes(path: Path, lengths: Sequence[int]) -> list[str]:
+    """Return the SHA-256 of each of the stretches of a file that follow each other from its beginning."""
+    with path.open("rb", buffering=0) as handle:
+        return [_hash(handle, length) for length in lengths]
 
 
 def sha256(path: Path, offset: int, length: int) -> str:
     """Return the SHA-256 of a part of a file, in hex; fewer bytes are hashed where the file is shorter."""
-    digest, left = hashlib.sha256(), length
     with path.open("rb", buffering=0) as handle:
         handle.seek(offset)
-        while left and (block := handle.read(min(left, _BLOCK))):
-            digest.update(block)
-            left -= len(block)
+        return _hash(handle, length)
+
+
+def _hash(handle: RawIOBase, length: int) -> str:
+    digest, left = hashlib.sha256(), length
+    while left and (block := handle.read(min(left, _BLOCK))):
+        digest.update(block)
+        left -= len(block)
     return digest.hexdigest()

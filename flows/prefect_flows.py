@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 
 from flows import config as configuration
 from flows import pipeline
+from flows.cli.terminal import clean
 from flows.lease import BusyError
 from warehouse.build import BuildReport
 from warehouse.publish import BuildRunningError
@@ -71,11 +72,11 @@ def ingest_exports(config: Path) -> pipeline.IngestReport:
         len(report.exports), report.lines, report.used, report.ignored, report.rejected,
     )  # fmt: skip
     for export in report.unknown:
-        log.warning("no format fits %s; its first line: %s", export.path, export.message)
+        log.warning("no format fits %s; its first line: %s", clean(export.path), clean(export.message))
     for export in report.failed:
-        log.error("%s could not be read: %s", export.path, export.message)
+        log.error("%s could not be read: %s", clean(export.path), clean(export.message))
     for note in report.notes:
-        log.warning("%s", note)
+        log.warning("%s", clean(note))
     return report
 
 
@@ -90,7 +91,7 @@ def build_warehouse(config: Path) -> BuildReport:
         report.seconds,
     )  # fmt: skip
     if not report.published:
-        names = ", ".join(str(check) for check in report.failed_checks)
+        names = ", ".join(clean(check) for check in report.failed_checks)
         raise RunFailedError(f"not published, the former build stays: these checks found bad rows: {names}")
     return report
 
@@ -138,5 +139,5 @@ def run(config: ConfigFile = DEFAULT) -> None:
 
 def _fail_if_unread(report: pipeline.IngestReport) -> None:
     if report.failed:
-        paths = ", ".join(export.path for export in report.failed)
+        paths = ", ".join(clean(export.path) for export in report.failed)
         raise RunFailedError(f"{len(report.failed)} of {len(report.exports)} exports could not be read: {paths}")

@@ -125,6 +125,13 @@ def test_make_targets_in_the_docs_exist() -> None:
     assert told <= targets
 
 
+def test_readme_lists_every_mart_and_no_other() -> None:
+    _, _, rest = text_of(ROOT / "README.md").partition("| table in schema `marts` |")
+    rows = rest.partition("\n\n")[0].splitlines()[1:]
+    told = {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert told == {path.stem for path in (ROOT / "warehouse" / "models" / "marts").glob("*.sql")}
+
+
 @pytest.mark.slow
 def test_readme_shows_what_the_demo_prints() -> None:
     command = [sys.executable, str(ROOT / "docs" / "paste_demo.py"), "--check"]

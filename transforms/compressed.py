@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import lzma
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from isal import igzip_lib
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 _READ_BYTES = 256 << 10
 
 GZIP, ZSTD, XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
 
 
-class DamagedError(Exception):
+class DamagedError(EOFError):
     """Compressed data breaks off or is corrupt; the message says which."""
 
 
@@ -34,63 +37,91 @@ def opened(raw: BinaryIO) -> BinaryIO:
     magic = raw.read(6)
     raw.seek(start)
     if magic.startswith(GZIP):
-        return cast("BinaryIO", _Gzip(raw))
+        return _Reader(_Gzip(raw))
     if magic.startswith(ZSTD):
-        return cast("BinaryIO", _Zstd(raw))
+        return _Reader(_Zstd(raw))
     if magic.startswith(XZ):
-        return cast("BinaryIO", _Xz(raw))
+        return _Reader(_Xz(raw))
     return raw
 
 
-def _member() -> Any:
-    """Return a decompressor of one gzip member; it checks the checksum."""
-    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+class _Reader(io.BufferedReader):
+    """Gives out what came before a break before it raises."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = -1 if size is None else size
+        parts: list[bytes] = []
+        while left:
+            try:
+                part = self.read1(left)
+            except DamagedError:
+                if parts:
+                    break
+                raise
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part) if left > 0 else 0
+        return b"".join(parts)
 
 
-class _Gzip(io.RawIOBase):
+class _Decompressor(io.RawIOBase):
+    """Base of the decompressors: once broken, always broken."""
+
+    _damage: DamagedError | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        if self._damage is not None:
+            raise self._damage
+        try:
+            return self._into(memoryview(buffer).cast("B"))
+        except DamagedError as error:
+            self._damage = error
+            raise
+
+    def _into(self, view: memoryview) -> int:
+        """Write some bytes to `view` and return how many; 0 = the end."""
+        raise NotImplementedError
+
+
+class _Gzip(_Decompressor):
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
         self._member = _member()
         self._input = b""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
-        view = memoryview(buffer)
-        while True:
-            data = self._some(len(view))
-            if data is None:
-                return 0
-            if data:
-                view[: len(data)] = data
-                return len(data)
+    def _into(self, view: memoryview) -> int:
+        while (data := self._some(len(view))) == b"":
+            pass
+        if data is None:
+            return 0
+        view[: len(data)] = data
+        return len(data)
 
     def _some(self, size: int) -> bytes | None:
         """Return at most `size` bytes, perhaps none yet; None = the end."""
-        member = self._member
-        if member.eof and not self._next_member():
+        if self._member.eof and not self._next_member():
             return None
-        member = self._member
-        if not self._input and member.needs_input:
+        if not self._input and self._member.needs_input:
             self._input = self._raw.read(_READ_BYTES)
             if not self._input:
                 raise DamagedError("the gzip data breaks off")
         data, self._input = self._input, b""
         try:
-            return cast("bytes", member.decompress(data, size))
-        except igzip_lib.error as error:
+            return self._member.decompress(data, size)
+        except _ISAL_ERROR as error:
             raise DamagedError(f"the gzip data is corrupt ({error})") from error
 
     def _next_member(self) -> bool:
         """Begin the member after the one that ended; tell whether there is one. Zero bytes pad a file."""
-        rest: bytes = self._member.unused_data
-        while True:
-            rest = (rest or self._raw.read(_READ_BYTES)).lstrip(b"\0")
-            if rest:
-                break
+        rest = (self._member.unused_data or self._raw.read(_READ_BYTES)).lstrip(b"\0")
+        while not rest:
             if not (rest := self._raw.read(_READ_BYTES)):
                 return False
+            rest = rest.lstrip(b"\0")
         if len(rest) < len(GZIP):
             rest += self._raw.read(_READ_BYTES)
         if not rest.startswith(GZIP):
@@ -99,36 +130,38 @@ class _Gzip(io.RawIOBase):
         return True
 
 
-class _Zstd(io.RawIOBase):
+_ISAL_ERROR = cast("type[Exception]", igzip_lib.error)  # its stub calls the class an instance
+
+
+def _member() -> igzip_lib.IgzipDecompressor:
+    """Return a decompressor of one gzip member; it checks the checksum."""
+    return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+
+
+class _Zstd(_Decompressor):
     # pyarrow's reader tells a frame that breaks off from one that ends; zstandard's stream_reader does not.
     def __init__(self, raw: BinaryIO) -> None:
         import pyarrow as pa
 
         self._stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+    def _into(self, view: memoryview) -> int:
         try:
-            return int(self._stream.readinto(buffer))
+            return int(self._stream.readinto(view))
         except OSError as error:
             raise DamagedError(f"the zstd data breaks off or is corrupt ({error})") from error
 
 
-class _Xz(io.RawIOBase):
+class _Xz(_Decompressor):
     def __init__(self, raw: BinaryIO) -> None:
         self._file = lzma.LZMAFile(raw)  # noqa: SIM115 - the caller closes `raw`
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: bytearray | memoryview, /) -> int:  # type: ignore[override]
+    def _into(self, view: memoryview) -> int:
         try:
-            data = self._file.read1(len(buffer))
+            data = self._file.read1(len(view))
         except EOFError as error:
             raise DamagedError("the xz data breaks off") from error
         except lzma.LZMAError as error:
             raise DamagedError(f"the xz data is corrupt ({error})") from error
-        memoryview(buffer)[: len(data)] = data
+        view[: len(data)] = data
         return len(data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ SUFFIX = ".parquet"
 UNFINISHED = ".unfinished"
 UNKNOWN = "unknown"
 _LONGEST_NAME = 120
+_OUR_NAME = re.compile(r"/b\d{8,}t?-\d{5,}\.parquet$")
 _MAGIC = b"PAR1"
 
 
@@ -127,11 +129,22 @@ def parts_on_disk(lake: Path) -> list[str]:
 
 
 def sweep(lake: Path, owned: Collection[str]) -> list[str]:
-    """Remove what killed runs left: unfinished files, and parts that are not `owned`. Return their paths."""
-    gone = [p for p in parts_on_disk(lake) if p not in owned]
+    """Remove what killed runs left: unfinished files, and parts with a name of ours that are not `owned`. Return their paths."""
+    gone = [p for p in parts_on_disk(lake) if p not in owned and _OUR_NAME.search(p)]
     gone += [p.relative_to(lake).as_posix() for p in lake.rglob(f"*{SUFFIX}{UNFINISHED}")]
     remove(lake, gone)
     return gone
+
+
+def foreign(lake: Path, owned: Collection[str]) -> list[Damage]:
+    """Return Parquet files that somebody else put into the lake: readers would take their rows for ours."""
+    reason = "was not written by ingest"
+    return [Damage(p, reason) for p in parts_on_disk(lake) if p not in owned and not _OUR_NAME.search(p)]
+
+
+def part_name(batch: str, number: int) -> str:
+    """Return the file name of a part; `batch` is `b`, eight digits, and perhaps `t`."""
+    return f"{batch}-{number:05d}{SUFFIX}"
 
 
 def remove(lake: Path, paths: Iterable[str]) -> None:

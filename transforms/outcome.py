@@ -53,7 +53,7 @@ class Context:
         if zone is None:
             raise MissingSettingError(
                 f"the times in this export carry no zone: set `zone` under [clusters.{cluster or 'NAME'}] "
-                "or on the source, for example zone = \"Europe/Berlin\""
+                'or on the source, for example zone = "Europe/Berlin"'
             )
         return zone
 
@@ -97,9 +97,12 @@ class Parsed:
         used: lines that made rows.
         ignored: lines passed over, by the name of the format's rule.
         rejects: lines that could not be read.
+        is_open: the export's last lines may belong to a record that goes on in lines still to come; when the file grows, the
+            piece is read again together with them. (A rejected last line says so by itself.)
     """
 
     frames: dict[str, pl.DataFrame] = field(default_factory=dict)
     used: int = 0
     ignored: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
+    is_open: bool = False

@@ -85,7 +85,7 @@ class ExportStream:
         self.byte_offset = byte_offset
         self.lines = 0
         self.long_lines: list[Reject] = []
-        self._data = data
+        self._read_some = getattr(data, "readinto1", None) or data.readinto  # type: ignore[attr-defined]
         self._left = length
         # A short span needs no more than itself: fresh memory costs more than reading a small file.
         self._chunk_bytes = chunk_bytes if length is None else max(min(chunk_bytes, length), 1)
@@ -128,19 +128,33 @@ class ExportStream:
         buffer, filled, offset = self._buffer(), 0, self.byte_offset
         while got := self._fill(buffer, filled, self._chunk_bytes):
             filled += got
-            cut = buffer.rfind(b"\n", 0, filled) + 1
-            if cut:
-                lines, filled = buffer, filled - cut
-                buffer = self._buffer()
-                buffer[:filled] = memoryview(lines)[cut : cut + filled]
-                yield Block(lines, cut, offset)
-                offset += cut
-            if filled > self._max_line:
-                reject, length, tail = self._skip_long_line(bytes(memoryview(buffer)[:filled]), offset)
-                yield Block(self._buffer(), 0, offset, reject)
-                offset, filled = offset + length, len(tail)
+            while (start := self._long_line(buffer, filled)) is not None:
+                block, buffer, filled = self._cut(buffer, filled, start, offset)
+                reject, length, tail = self._skip_long_line(bytes(memoryview(buffer)[:filled]), offset + start)
+                yield replace(block, reject=reject)
+                offset, filled = offset + start + length, len(tail)
                 buffer[:filled] = tail
+            if cut := buffer.rfind(b"\n", 0, filled) + 1:
+                block, buffer, filled = self._cut(buffer, filled, cut, offset)
+                yield block
+                offset += cut
         yield from self._last(buffer, filled, offset)
+
+    def _cut(self, buffer: bytearray, filled: int, at: int, offset: int) -> tuple[Block, bytearray, int]:
+        """Return the first `at` bytes as a block, and a buffer with the rest."""
+        rest = self._buffer()
+        rest[: filled - at] = memoryview(buffer)[at:filled]
+        return Block(buffer, at, offset), rest, filled - at
+
+    def _long_line(self, buffer: bytearray, end: int) -> int | None:
+        """Return where the first line longer than allowed begins, complete or not."""
+        start = 0
+        while end - start > self._max_line:
+            found = buffer.rfind(b"\n", start, start + self._max_line + 1)
+            if found < 0:
+                return start
+            start = found + 1
+        return None
 
     def release(self, block: Block) -> None:
         """Take back the buffer of a block that is read no more."""
@@ -170,7 +184,7 @@ class ExportStream:
         with memoryview(buffer)[start : start + size] as view:
             while got < size and self._damage is None:
                 try:
-                    count: int = self._data.readinto(view[got:])  # type: ignore[attr-defined]
+                    count: int = self._read_some(view[got:])
                 except DamagedError as error:
                     self._damage = str(error)
                     break
@@ -183,16 +197,18 @@ class ExportStream:
 
     def _skip_long_line(self, start: bytes, offset: int) -> tuple[Reject, int, bytes]:
         """Stream past the long line that begins with `start`; return it, its length with newline, what follows it."""
-        digest, length, tail, newline = hashlib.sha256(start), len(start), b"", 0
+        digest, head, length = hashlib.sha256(), b"", 0
         buffer = bytearray(self._chunk_bytes)
-        while got := self._fill(buffer, 0, self._chunk_bytes):
-            cut = buffer.find(b"\n", 0, got)
-            part = bytes(memoryview(buffer)[: got if cut < 0 else cut])
-            digest.update(part)
-            length += len(part)
-            if cut >= 0:
-                tail, newline = bytes(memoryview(buffer)[cut + 1 : got]), 1
-                break
+        data = start
+        while (cut := data.find(b"\n")) < 0 and data:
+            digest.update(data)
+            head += data[: MAX_REJECT_BYTES - len(head)]
+            length += len(data)
+            data = bytes(memoryview(buffer)[: self._fill(buffer, 0, self._chunk_bytes)])
+        last = data[: max(cut, 0)]
+        digest.update(last)
+        head += last[: MAX_REJECT_BYTES - len(head)]
+        length += len(last)
         reason = f"line is longer than {self._max_line} bytes"
-        text = start[:MAX_REJECT_BYTES].decode("utf-8", "replace")
-        return Reject(0, reason, text, length, offset, digest.hexdigest()), length + newline, tail
+        reject = Reject(0, reason, head.decode("utf-8", "replace"), length, offset, digest.hexdigest())
+        return reject, length + (cut >= 0), data[cut + 1 :]

@@ -70,8 +70,10 @@ def append(path: Path, label: dict[str, str]) -> None:
     """Append a label as one line, in one write that is safe on disk before this returns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     line = json.dumps(label, ensure_ascii=False) + "\n"
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     try:
+        if (size := os.fstat(handle).st_size) and os.pread(handle, 1, size - 1) != b"\n":
+            line = "\n" + line  # a label that was cut off by a crash stays a line of its own, and is rejected alone
         os.write(handle, line.encode("utf-8", "replace"))
         os.fsync(handle)
     finally:

@@ -11,7 +11,7 @@ from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import note, say, say_json, say_table
 
-COLUMNS = ("id", "interrupted_at", "run", "job", "class", "cause", "confidence", "node", "down", "lost_gpu_hours")
+COLUMNS = ("id", "interrupted_at", "run", "job", "class", "cause", "sure", "node", "down", "gpu_hours")
 
 
 def interruptions(
@@ -55,10 +55,10 @@ def brief(row: facts.Row) -> facts.Row:
         "job": row["job_id"],
         "class": row["class"],
         "cause": row["cause"],
-        "confidence": facts.percent(row["confidence"]),
+        "sure": facts.percent(row["confidence"]),
         "node": row["culprit_node"],
         "down": facts.spoken(row["down_seconds"]),
-        "lost_gpu_hours": facts.gpu_hours(row["lost_gpu_seconds"]),
+        "gpu_hours": facts.gpu_hours(row["lost_gpu_seconds"]),
     }
 
 

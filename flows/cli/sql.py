@@ -67,8 +67,8 @@ def _answer(path: Path, statement: str, format: str) -> None:  # noqa: A002
 
     if format == "table":
         _table(path, statement)
-    elif format == "csv" and sys.stdout.isatty():
-        for line in _lines(path, statement):
+    elif sys.stdout.isatty():
+        for line in _lines(path, statement, format):
             sys.stdout.write(clean(line) + "\n")
     else:
         query.write(path, statement, sys.stdout.buffer, format)
@@ -88,12 +88,12 @@ def _table(path: Path, statement: str) -> None:
     note(f"{total:,} rows" + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else ""))
 
 
-def _lines(path: Path, statement: str) -> Iterator[str]:
-    """Yield lines of CSV made fit for a terminal by the caller."""
+def _lines(path: Path, statement: str, format: str) -> Iterator[str]:  # noqa: A002
+    """Yield lines of CSV or JSON, to be made fit for a terminal."""
     import io
 
     from warehouse import query
 
     held = io.BytesIO()
-    query.write(path, statement, held, "csv")
+    query.write(path, statement, held, format)
     yield from held.getvalue().decode("utf-8", "replace").splitlines()

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-MAX_CELL = 2000
 
 Row = Mapping[str, Any]
 
@@ -38,8 +37,8 @@ def clean(value: object) -> str:
     """
     text = "-" if value is None else str(value)
     if text.isascii() and text.isprintable():
-        return text[:MAX_CELL]
-    return "".join(_visible(c) if unicodedata.category(c) in _HIDDEN else c for c in text[:MAX_CELL])
+        return text
+    return "".join(_visible(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
 
 
 def _visible(char: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -275,13 +276,41 @@ def test_a_reader_that_leaves_early_is_no_error_message(demo_folder: Path) -> No
     assert "BrokenPipe" not in error
 
 
+def on_terminal(*arguments: str, **environment: str) -> str:
+    """Return what a command writes to a terminal of 120 columns."""
+    leader, follower = pty.openpty()
+    kept = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "FORCE_COLOR"}}
+    env = {**kept, "TERM": "xterm", "COLUMNS": "120", **environment}
+    command = [sys.executable, "-m", "flows.cli", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, cwd=ROOT, env=env):
+        os.close(follower)
+        written = b""
+        try:
+            while block := os.read(leader, 1 << 16):
+                written += block
+        except OSError:  # how Linux says that the last writer closed the terminal
+            pass
+    os.close(leader)
+    return written.decode()
+
+
 def test_no_color_is_respected() -> None:
-    code = "import pty, sys; sys.exit(pty.spawn([sys.executable, '-m', 'flows.cli', 'explan']) >> 8)"
-    plain = shell("-c", code, env={**os.environ, "NO_COLOR": "1", "TERM": "xterm"})
-    coloured = shell("-c", code, env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"})
-    assert plain.returncode == coloured.returncode == 2
-    assert "\x1b[31m" not in plain.stdout
-    assert re.search(r"\x1b\[[\d;]*31m", coloured.stdout)
+    assert re.search(r"\x1b\[[\d;]*31m", on_terminal("explan"))
+    assert "\x1b[" not in on_terminal("explan", NO_COLOR="1").replace("\x1b[1m", "").replace("\x1b[0m", "")
+
+
+def test_on_a_terminal_names_are_escaped_too(hostile: Path) -> None:
+    for arguments in (
+        ["interruptions"],
+        ["explain", "--last"],
+        ["sql", "select job_name from marts.attempts"],
+        ["run"],
+    ):
+        for form in ([], ["--format", "csv"], ["--format", "json"]) if arguments[0] == "sql" else ([],):
+            written = on_terminal(*arguments, *form, "--config", str(hostile), NO_COLOR="1")
+            assert "evil" in written
+            own = re.sub(r"\x1b\[(0|1|K|0m|1m)|[\r\n]", "", re.sub(r"\x1b\[[01]m", "", written))
+            assert_harmless(own)
 
 
 def test_node_shows_its_history(goodput: Goodput, demo_folder: Path) -> None:

@@ -85,7 +85,7 @@ def test_settings_rows_fit_the_tables_that_the_build_reads() -> None:
         [attribution]
         before = "90s"
 
-        [attribution.windows.diagnostic]
+        [attribution.windows.gpu_lost]
         after = "7d"
 
         [[calendars]]
@@ -116,7 +116,7 @@ def test_settings_rows_fit_the_tables_that_the_build_reads() -> None:
         "restart_overhead_seconds": 300,
     }
     assert rows["evidence_windows"] == [
-        {"evidence_class": "diagnostic", "before_seconds": 90, "after_seconds": 7 * 86400}
+        {"evidence_class": "gpu_lost", "before_seconds": 90, "after_seconds": 7 * 86400}
     ]
     # A time without a zone is the cluster's: 08:00 in Berlin in July is 06:00 UTC.
     assert rows["calendars"][0]["started_at"] == datetime(2026, 7, 1, 6, tzinfo=UTC)
@@ -163,6 +163,7 @@ def test_one_cluster_is_the_only_one() -> None:
         ('[attribution.windows.diag]\nbefor = "7d"', "line 2: unknown key `befor` in [attribution.windows.diag]; did you mean `before`?"),
         ('[[calendars]]\ncluster = "x"\nname = "n"\nstart = 2026-01-01T00:00:00\nend = 2026-01-02T00:00:00Z', "line 4: `start` has no zone; end it with Z, or set `zone` under [clusters.x]"),
         ('[[calendars]]\ncluster = "x"\nname = "n"\nstart = 2026-01-03T00:00:00Z\nend = 2026-01-02T00:00:00Z', "line 5: `end` is not after `start`"),
+        ('[attribution.windows.gpu_lots]\nbefore = "7d"', "line 1: no evidence has the class `gpu_lots`; did you mean `gpu_lost`?"),
         ('[warehouse]\nmemory_limit = "lots"', 'line 2: `memory_limit`: "lots" is no amount of memory; write one such as "4GB"'),
         ('a = 1\nb = = 2', "line 2: is not TOML: Invalid value"),
         ('[warehouse]\ndata = "a', "is not TOML: "),

@@ -144,3 +144,14 @@ def test_a_lost_part_whose_file_is_gone_stays_visible(home: Path) -> None:
     pipeline.ingest(config(home))
     assert ids(home) == ["i1"], "restored, it is read again"
     check_balance(home)
+
+
+def test_files_of_others_are_moved_out_of_the_lake_and_not_deleted(home: Path) -> None:
+    write(home, "a.jsonl", label(1))
+    pipeline.ingest(config(home))
+    theirs = home / "data/lake/annotations/theirs.parquet"
+    theirs.write_bytes(b"PAR1 something PAR1")
+    [note] = pipeline.ingest(config(home)).notes
+    assert "annotations/theirs.parquet was not written by ingest" in note
+    assert (home / "data/quarantine/annotations/theirs.parquet").exists()
+    check_balance(home)

@@ -135,3 +135,24 @@ def test_other_settings_read_a_file_again_but_a_new_cluster_does_not(
     other_zone = named.replace('"UTC"', '"Europe/Berlin"')
     assert pipeline.ingest(config(home, other_zone)).lines == 1, "its times may mean something else now"
     assert ids(home) == ["fake 1"]
+
+
+def test_a_record_that_may_go_on_is_read_again_with_what_follows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lines `fake ...` make one record here; a file met after the first of them must not tell two."""
+
+    def pairing(stream: ExportStream, context: Context) -> Iterator[Parsed]:
+        for chunk in stream.chunks():
+            texts = chunk.data.decode().splitlines()
+            pairs = [" ".join(texts[i : i + 2]) for i in range(0, len(texts), 2)]
+            frame = pl.DataFrame({"cluster": context.cluster, "interruption_id": pairs})
+            yield Parsed({"annotations": frame}, used=len(texts), is_open=len(texts) % 2 == 1)
+
+    use(monkeypatch, fake(parse=pairing))
+    path = write(home, "a.txt", "fake 1\nfake 2\nfake 3\n")
+    pipeline.ingest(config(home))
+    assert ids(home) == ["fake 1 fake 2", "fake 3"]
+    with path.open("a") as handle:
+        handle.write("fake 4\nfake 5\n")
+    assert pipeline.ingest(config(home)).lines == 5
+    assert ids(home) == ["fake 1 fake 2", "fake 3 fake 4", "fake 5"]
+    check_balance(home)

@@ -108,6 +108,17 @@ def test_jobs_without_a_header_are_told_how_to_be_read(goodput: Goodput, at: Pat
     assert "1 files cannot be read" in ran.err
 
 
+def test_of_many_files_that_cannot_be_read_those_that_can_be_helped_are_listed(goodput: Goodput, at: Path) -> None:
+    (at / "sacct.txt").write_text("\n".join([HEADER, job(1, "a", 8, 1), ""]))
+    for number in range(50):
+        (at / f"notes{number:02}.txt").write_text("hello\n")
+    (at / "zzz.txt").write_text(job(1, "a", 8, 1) + "\n")
+    assert goodput("init", at).code == 0
+    text = (at / "goodput.toml").read_text()
+    assert '# path = "zzz.txt"' in text
+    assert "# Not read: 21 more files" in text
+
+
 def test_a_header_is_not_taken_for_a_job() -> None:
     assert jobs_without_header(HEADER) == 0
     assert jobs_without_header("Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -143,6 +144,20 @@ def test_a_busy_data_folder_is_waited_for(
     with pytest.raises(ZeroDivisionError):
         prefect_flows.ingest(config=config)
     assert len(calls) == 3
+
+
+def test_what_exports_say_reaches_the_log_without_control_characters(
+    prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = demo.prepare(tmp_path / "demo")
+    (config.parent / "exports" / "export_2" / "hostile.txt").write_text("\x1b[2Jno format has such a line\n")
+    monkeypatch.setattr(prefect_flows, "get_run_logger", lambda: logging.getLogger("flow"))
+    with caplog.at_level(logging.INFO, "flow"):
+        prefect_flows.ingest_exports.fn(config)
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert any("hostile.txt" in w and "no format has such a line" in w for w in warnings)
+    assert "\x1b" not in "".join(warnings)
+    assert any("10 exports:" in r.getMessage() for r in caplog.records)  # nine of the demo, and this one
 
 
 @pytest.mark.usefixtures("prefect_flows")

@@ -92,9 +92,10 @@ def test_a_part_that_could_not_be_finished_has_no_name(tmp_path: Path, monkeypat
 
 
 def test_sweep_removes_what_nobody_owns(tmp_path: Path) -> None:
-    mine, orphan = write(tmp_path, "mine", frame("a")), write(tmp_path, "orphan", frame("a"))
+    mine, orphan, other = (write(tmp_path, n, frame("a")) for n in ("b00000001-00001", "b00000002t-00001", "theirs"))
     assert lake.sweep(tmp_path, {mine.path}) == [orphan.path]
-    assert lake.parts_on_disk(tmp_path) == [mine.path]
+    assert [d.path for d in lake.foreign(tmp_path, {mine.path})] == [other.path], "not ours, so not removed"
+    assert lake.parts_on_disk(tmp_path) == [mine.path, other.path]
 
 
 def test_st3_unreadable_parts_are_named_and_the_good_one_is_not(tmp_path: Path, shared: Path) -> None:

@@ -10,9 +10,9 @@ from transforms.parsing.text import by_shape
 
 _NO_DURATION = ("", "None", "Unknown", "N/A", "(null)")
 _NO_LIMIT = ("Partition_Limit", "NOT_SET", "INVALID", *_NO_DURATION)
-_CLOCK = r"^(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})(\.\d+)?$"
-_USUAL = r"^(?:[0-9]{1,9}-)?[0-9][0-9]:[0-9][0-9]:[0-9][0-9]$"
-_DAY_HOUR = r"^(\d{1,9})-(\d{1,2})(?::(\d{1,2}))?$"
+_CLOCK = r"^(?:(\d{1,6})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,2})(\.\d+)?$"
+_USUAL = r"^(?:[0-9]{1,6}-)?[0-9][0-9]:[0-9][0-9]:[0-9][0-9]$"
+_DAY_HOUR = r"^(\d{1,6})-(\d{1,2})(?::(\d{1,2}))?$"
 
 
 class Reading(NamedTuple):
@@ -78,7 +78,7 @@ def exact_seconds(column: str) -> Reading:
 def whole_number(column: str) -> Reading:
     """Return expressions that read the String column `column` as a whole number (Int64), as in ElapsedRaw."""
     text = _worded(pl.col(column), _NO_DURATION)
-    value = text.str.extract(r"^(\d{1,18})$").cast(pl.Int64)
+    value = text.str.extract(r"^(\d{1,12})$").cast(pl.Int64)
     return Reading(value, text.is_not_null() & value.is_null())
 
 

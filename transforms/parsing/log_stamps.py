@@ -18,7 +18,7 @@ from transforms.outcome import Context
 SKEW = timedelta(days=1)
 OLD = timedelta(days=180)
 WIDEST_OFFSET = timedelta(hours=14)
-CACHE = 1 << 14
+CACHE = 1 << 12
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 LEAP_SPAN = 8  # 1896 and 1904, 2096 and 2104: the longest wait between two 29ths of February

@@ -83,7 +83,8 @@ _TELLING = frozenset(
 _WORDS = r"|None|Unknown|N/A|\(null\)|INVALID"
 _JOB = r"[0-9]+(?:_(?:[0-9]+|\[[^\]]*\]?)|\+[0-9]+)?"
 JOB_ID = re.compile(_JOB)
-STEP_ID = re.compile(_JOB + r"\.\w+")
+_STEP = r"\.\w+(?:\+[0-9]*)?"
+STEP_ID = re.compile(_JOB + _STEP)
 _PATTERNS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(_TIMES.split(), re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\d{9,10}" + _WORDS)),
     **dict.fromkeys(
@@ -94,14 +95,14 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     **dict.fromkeys(_SIZES.split(), re.compile(r"\d+(?:\.\d+)?[KMGTPE?]?[nc]?" + _WORDS)),
     **dict.fromkeys(_LISTS.split(), re.compile(r"(?:[a-z][^=,\s]*=[^=,\s]+(?:,[a-z][^=,\s]*=[^=,\s]+)*)?")),
     **dict.fromkeys(("exitcode", "derivedexitcode"), re.compile(r"(?:\d+:\d+)?")),
-    "jobid": re.compile(_JOB + r"(?:\.\w+)?"),
-    "jobidraw": re.compile(r"\d+(?:\.\w+)?"),
+    "jobid": re.compile(f"{_JOB}(?:{_STEP})?"),
+    "jobidraw": re.compile(rf"\d+(?:{_STEP})?"),
     "nodelist": re.compile(r"(?:[\w.\-]|\[[\d,\-]+\])+(?:,(?:[\w.\-]|\[[\d,\-]+\])+)*|None assigned|\(null\)|"),
     "timelimitraw": re.compile(r"\d+|UNLIMITED|Partition_Limit" + _WORDS),
     "": re.compile(""),
 }
-_DELIMITER_BEFORE = re.compile(r"(\w)([^\w\s]{1,8}|\t)JobID(?:Raw)?(?!\w)", re.IGNORECASE)
-_DELIMITER_AFTER = re.compile(r"(?<!\w)JobID(?:Raw)?([^\w\s]{1,8}|\t)(?=\w)", re.IGNORECASE)
+_DELIMITER_BEFORE = re.compile(r"(\w)([^\w \r\n]{1,8})JobID(?:Raw)?(?!\w)", re.IGNORECASE)
+_DELIMITER_AFTER = re.compile(r"(?<!\w)JobID(?:Raw)?([^\w \r\n]{1,8})(?=\w)", re.IGNORECASE)
 _MIN_KNOWN = 2 / 3
 
 

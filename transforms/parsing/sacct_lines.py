@@ -121,10 +121,13 @@ def _scan(data: bytes, separator: str, names: list[str]) -> pl.LazyFrame:
 def _fields(text: _Text, layout: Layout, lines: int, *, needs_cluster: bool) -> pl.DataFrame | None:
     """Return the wanted fields of each line with its position and kind; None if Polars counts the lines otherwise."""
     whole = _scan(text.data, unused_character(text.data) or "", ["text"])
-    is_whole = whole.select(pl.col("text").str.count_matches(text.mark, literal=True) == layout.width - 1)
+    line = pl.col("text")
+    is_whole = line.str.count_matches(text.mark, literal=True) == layout.width - 1
+    if b"\r" in text.data:  # inside a line; Polars would drop it from the end of a field
+        is_whole = is_whole & line.str.contains("\r", literal=True).not_()
     fields = _scan(text.data, text.mark, [f"c{i}" for i in range(layout.width)])
     wanted = fields.select(pl.col(f"c{i}").alias(ours) for ours, i in layout.wanted.items())
-    checked, values = pl.collect_all([is_whole, wanted])
+    checked, values = pl.collect_all([whole.select(is_whole), wanted])
     if not checked.height == values.height == lines:
         return None
     job = pl.col("job_id")
@@ -210,7 +213,10 @@ class _Reader:
 
     def _header(self, text: str) -> Layout | None:
         """Return the layout that the line declares: exports that were concatenated may differ in their columns."""
-        return read_header(text.replace(self.mark, self.layout.delimiter)) if "jobid" in text.lower() else None
+        if "jobid" not in text.lower():
+            return None
+        text = text.replace(self.mark, self.layout.delimiter)
+        return read_header(text, self.layout.delimiter) or read_header(text)
 
     def _rejoin(self, i: int) -> int:
         """Join the line at `i` with those after it until there is a field for each column."""

@@ -12,6 +12,7 @@ from transforms.parsing.durations import Reading
 from transforms.parsing.sacct_times import placed
 from transforms.parsing.states import exit_code, read_state
 from transforms.parsing.text import by_distinct
+from transforms.tables import JOB_ATTEMPTS
 
 _TEXTS = ("sluid", "db_index", "job_name", "user", "account", "partition", "qos", "reservation", "comment")
 _NO_NODES = ("", "None assigned", "None", "(null)", "Unknown", "N/A")
@@ -48,12 +49,7 @@ def attempts(rows: pl.DataFrame, cluster: str, zone: str) -> pl.DataFrame:
 
 
 def _selected(frame: pl.DataFrame) -> pl.DataFrame:
-    from transforms.tables import JOB_ATTEMPTS
-
-    typed = [
-        name for name, dtype in JOB_ATTEMPTS.schema.items() if name in frame.columns and frame.schema[name] == dtype
-    ]
-    return frame.select(*typed, "position")
+    return frame.select(*(name for name in JOB_ATTEMPTS.schema if name in frame.columns), "position")
 
 
 def _states(frame: pl.DataFrame) -> pl.DataFrame:

@@ -13,8 +13,9 @@ _FEW = 4
 def repaired(data: bytes) -> tuple[bytes, list[int]]:
     """Return `data` as valid UTF-8 with Unix line ends, and the positions of the lines that were not UTF-8.
 
-    Those lines are decoded as Latin-1. The number of lines never changes.
+    Those lines are decoded as Latin-1. A byte order mark at the start is taken off. The number of lines never changes.
     """
+    data = data.removeprefix(b"\xef\xbb\xbf")
     bad: list[int] = []
     if not data.isascii():
         try:
@@ -28,7 +29,7 @@ def repaired(data: bytes) -> tuple[bytes, list[int]]:
                     bad.append(position)
                     lines[position] = line.decode("latin-1").encode("utf-8")
             data = b"\n".join(lines)
-    return (data.replace(b"\r\n", b"\n") if b"\r" in data else data), bad
+    return (data.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in data else data), bad
 
 
 def unused_character(data: bytes) -> str | None:

@@ -16,7 +16,7 @@ from transforms.registry import Source
 from transforms.stream import ExportStream
 from transforms.tables import HARDWARE_EVENTS
 
-PIECE_ROWS = 50_000
+PIECE_ROWS = 20_000
 SNIFF_LINES = 500
 
 

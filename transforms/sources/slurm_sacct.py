@@ -21,21 +21,23 @@ from transforms.registry import Source
 from transforms.stream import HEAD_BYTES, ExportStream
 from transforms.tables import HOST_LISTS, JOB_ATTEMPTS, UTC
 
-CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 16 << 20
 _HEADER_WITHIN = 20
 _MAX_SECTION_LINES = 400_000
 _MAX_LAYOUTS = 1000
 _MAX_SEEN = 200_000
 
 
-def _find_header(head: bytes, delimiter: str | None) -> Layout | None:
-    lines = head.decode("utf-8", "replace").splitlines()[:_HEADER_WITHIN]
-    return next((found for line in lines if (found := read_header(line, delimiter)) is not None), None)
+def _first_lines(head: bytes) -> list[str]:
+    return head.decode("utf-8", "replace").split("\n")[:_HEADER_WITHIN]
 
 
 def sniff(head: bytes) -> bool:
-    """Tell whether a header of sacct stands in the first lines: JobID or JobIDRaw and other columns of sacct."""
-    return _find_header(head, None) is not None
+    """Tell whether a header of sacct stands in the first lines: JobID or JobIDRaw and other columns of sacct.
+
+    JOBID in capitals is what squeue prints.
+    """
+    return any(read_header(line) is not None and "JOBID" not in line for line in _first_lines(head))
 
 
 def parse(stream: ExportStream, ctx: Context) -> Iterator[Parsed]:
@@ -83,7 +85,7 @@ class _Export:
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
-        self.layout: Layout | None = None
+        self.layout = Layout((), "|")
         self.layouts = 0
         self.carried = b""
         self.line, self.offset = 0, 0
@@ -93,7 +95,7 @@ class _Export:
         """Yield lines as they are split, every line once."""
         for chunk in stream.chunks():
             data, lines = chunk.data, stream.first_line + stream.lines - chunk.first_line
-            if self.layout is None:
+            if not self.layout.names:
                 self.layout = self._first_layout(stream.head or data[:HEAD_BYTES])
             if self.carried and self.offset + len(self.carried) == chunk.byte_offset:
                 data, lines, self.carried = self.carried + data, lines + _count(self.carried), b""
@@ -110,9 +112,10 @@ class _Export:
             yield from self._split(data, _count(data), is_last=True)
 
     def _first_layout(self, head: bytes) -> Layout:
-        found = _find_header(head, self.ctx.delimiter)
-        if found is not None:
-            return found
+        for line in _first_lines(head):
+            found = read_header(line, self.ctx.delimiter)
+            if found is not None:
+                return found
         if not self.ctx.columns:
             raise UnreadableExportError(
                 "no header of sacct in the first lines: export with a header (without -n), or set `columns` on the source "
@@ -132,7 +135,7 @@ class _Export:
             section = read_section(
                 part,
                 lines,
-                self._layout(),
+                self.layout,
                 is_last=is_last and len(part) == len(data),
                 needs_cluster=self.ctx.cluster is None,
             )
@@ -148,11 +151,6 @@ class _Export:
             elif is_open:
                 self.carried = data
                 return
-
-    def _layout(self) -> Layout:
-        if self.layout is None:
-            raise RuntimeError("lines before the layout is known")
-        return self.layout
 
     def _change(self, layout: Layout) -> None:
         self.layout = layout

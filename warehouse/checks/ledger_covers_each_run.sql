@@ -1,4 +1,5 @@
--- The intervals of a run follow each other without gap or overlap, from its first start to the last instant it was seen.
+-- The intervals of a run follow each other without gap or overlap, from its first start to the last instant it was
+-- seen.
 with intervals as (
     select
         run_id,

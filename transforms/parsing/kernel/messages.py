@@ -10,7 +10,7 @@ from transforms.parsing.kernel.signatures import SIGNATURES, Signature
 from transforms.parsing.kernel.xid import read_sxid, read_xid
 from transforms.parsing.pci import pci_address
 
-CACHE = 1 << 14
+CACHE = 1 << 12
 _MAX_DIGITS = 10
 _XID, _SXID = "NVRM: Xid", "SXid"
 

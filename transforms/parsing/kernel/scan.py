@@ -6,11 +6,12 @@ of the consumer; only lines that hold a literal are cut out. Line numbers come f
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -100,32 +101,37 @@ def best_matcher() -> Matcher:
 def scan(stream: ExportStream, matcher: Matcher | None = None) -> Iterator[Scanned]:
     """Yield the searched blocks of `stream`, in order; at most AHEAD blocks are held.
 
+    The thread that searches a block also reads it, one at a time, so that it finds the block in its core's cache.
+
     Raises:
         UnreadableExportError: see ExportStream.
     """
     match = matcher or best_matcher()
-    waiting: deque[tuple[Block, Future[tuple[int, list[Hit]]]]] = deque()
-    line = stream.first_line
+    blocks, turn, numbers = stream.blocks(BLOCK_BYTES), threading.Lock(), itertools.count()
+
+    def work() -> tuple[int, Block | None, int, list[Hit]]:
+        with turn:
+            number, block = next(numbers), next(blocks, None)
+        return number, block, *(search(block, match) if block else (0, []))
+
+    line, wanted = stream.first_line, 0
+    early: dict[int, tuple[Block | None, int, list[Hit]]] = {}
     with ThreadPoolExecutor(WORKERS) as pool:
-        for block in stream.blocks(BLOCK_BYTES):
-            waiting.append((block, pool.submit(search, block, match)))
-            if len(waiting) >= AHEAD:
-                scanned = _next(stream, waiting, line)
-                line += scanned.lines + len(scanned.rejects)
-                yield scanned
-        while waiting:
-            scanned = _next(stream, waiting, line)
-            line += scanned.lines + len(scanned.rejects)
-            yield scanned
-
-
-def _next(stream: ExportStream, waiting: deque[tuple[Block, Future[tuple[int, list[Hit]]]]], line: int) -> Scanned:
-    block, future = waiting.popleft()
-    lines, hits = future.result()
-    stream.release(block)
-    rejects = [replace(block.reject, line=line + lines)] if block.reject else []
-    stream.lines = line + lines + len(rejects) - stream.first_line
-    return Scanned(line, lines, hits, rejects)
+        running = deque(pool.submit(work) for _ in range(AHEAD))
+        while running:
+            number, *result = running.popleft().result()
+            early[number] = result[0], result[1], result[2]
+            while wanted in early:
+                block, lines, hits = early.pop(wanted)
+                wanted += 1
+                if block is None:
+                    return
+                running.append(pool.submit(work))
+                rejects = [replace(block.reject, line=line + lines)] if block.reject else []
+                stream.release(block)
+                stream.lines = line + lines + len(rejects) - stream.first_line
+                yield Scanned(line, lines, hits, rejects)
+                line += lines + len(rejects)
 
 
 def search(block: Block, match: Matcher) -> tuple[int, list[Hit]]:

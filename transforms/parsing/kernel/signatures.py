@@ -70,7 +70,9 @@ _PORT = _MLX + r":?(?: (?P<unit>[\w.-]+):)? "
 _NVRM_GPU = rf"^NVRM: GPU (?:at )?(?:PCI:)?{_DEV}:? "
 _NVME = r"^nvme (?P<device>nvme\d+): "
 _PROCESS = r"(?P<process>.{1,64}?)"
-_BLOCK = r"(?:I/O|critical [a-z ]+|protection|timeout|device [a-z]+|recoverable transport|reservation conflict) error, dev "
+_BLOCK = (
+    r"(?:I/O|critical [a-z ]+|protection|timeout|device [a-z]+|recoverable transport|reservation conflict) error, dev "
+)
 _HOW = _words(fatal=FATAL, non=NONFATAL, recov=NONFATAL, corr=CORRECTED, info=INFO)
 
 # fmt: off
@@ -78,33 +80,33 @@ SIGNATURES: tuple[Signature, ...] = (
     # NVIDIA/open-gpu-kernel-modules: osinit.c (the report in three lines, RmInitAdapter), osapi.c, nv.c.
     _sig("gpu_identity", "NVRM: GPU at PCI:", r"^NVRM: GPU at PCI:\S+ GPU-[0-9a-f]{8}-", None),
     _sig("gpu_crash_dump", "A GPU crash dump", r"^NVRM: .*A GPU crash dump", None),
-    _sig("gpu_lost", "fallen off the bus", rf"^NVRM: The NVIDIA GPU {_DEV}.*fallen off the bus", "gpu", FATAL),
-    _sig("gpu_lost", "fallen off the bus", _NVRM_GPU + r"(?:GPU )?has fallen off the bus", "gpu", FATAL),
-    _sig(LOST_HEAD, "NVRM: The NVIDIA GPU ", rf"^NVRM: The NVIDIA GPU {_DEV}", "gpu", FATAL),
+    _sig("gpu_lost", "fallen off the bus", rf"^NVRM: The NVIDIA GPU {_DEV}.*fallen off the bus", "gpu"),
+    _sig("gpu_lost", "fallen off the bus", _NVRM_GPU + r"(?:GPU )?has fallen off the bus", "gpu"),
+    _sig(LOST_HEAD, "NVRM: The NVIDIA GPU ", rf"^NVRM: The NVIDIA GPU {_DEV}", "gpu"),
     _sig(LOST_MIDDLE, "installed in this system has", r"^NVRM: .*installed in this system has$", None),
-    _sig(LOST_TAIL, "fallen off the bus", r"^NVRM: (?:GPU )?(?:has )?fallen off the bus", "gpu", FATAL),
-    _sig("gpu_init_failed", "RmInitAdapter failed", _NVRM_GPU + r"RmInitAdapter failed! ?(?P<unit>\(\S+\))?", "gpu", FATAL),
-    _sig("driver_load", "NVRM: loading NVIDIA", r"^NVRM: loading NVIDIA .*Kernel Module(?: for \S+)?\s+(?P<unit>\d+\.\d+(?:\.\d+)*)", "node", INFO),
+    _sig(LOST_TAIL, "fallen off the bus", r"^NVRM: (?:GPU )?(?:has )?fallen off the bus", "gpu"),
+    _sig("gpu_init_failed", "RmInitAdapter failed", _NVRM_GPU + r"RmInitAdapter failed! ?(?P<unit>\(\S+\))?", "gpu"),
+    _sig("driver_load", "NVRM: loading NVIDIA", r"^NVRM: loading NVIDIA .*Kernel Module(?: for \S+)?\s+(?P<unit>\d+\.\d+(?:\.\d+)*)", "node"),
     # drivers/net/ethernet/mellanox/mlx5/core: en_main.c, events.c, health.c (MLNX_OFED prints a port's state as well).
     _sig("link_down", "Link down|Link DOWN|Link is Down", _PORT + r"(?:Port: \d+ )?Link (?:down|DOWN|is Down)\b", "nic"),
-    _sig("link_up", "Link up|Link ACTIVE|Link is Up", _PORT + r"(?:Port: \d+ )?Link (?:up|ACTIVE|is Up)\b", "nic", INFO),
+    _sig("link_up", "Link up|Link ACTIVE|Link is Up", _PORT + r"(?:Port: \d+ )?Link (?:up|ACTIVE|is Up)\b", "nic"),
     _sig("link_down", "Cable unplugged", _MLX + r":.*Port module event: (?P<unit>module \d+), Cable unplugged", "nic"),
     _sig("cable_error", "Port module event[error]", _MLX + r":.*Port module event\[error\]: (?P<unit>module \d+), Cable error", "nic", NONFATAL),
-    _sig("nic_fatal", "health compromised", _MLX + r":.* device's health compromised", "nic", FATAL),
-    _sig("nic_fatal", "Fatal error ", _MLX + r":.* Fatal error (?P<code>\d+) detected", "nic", FATAL),
-    _sig("nic_fatal", "Health issue observed", _MLX + r":.* Health issue observed, (?P<unit>.+?), severity", "nic", FATAL),
+    _sig("nic_fatal", "health compromised", _MLX + r":.* device's health compromised", "nic"),
+    _sig("nic_fatal", "Fatal error ", _MLX + r":.* Fatal error (?P<code>\d+) detected", "nic"),
+    _sig("nic_fatal", "Health issue observed", _MLX + r":.* Health issue observed, (?P<unit>.+?), severity", "nic"),
     _sig("nic_detail", " synd 0x0", _MLX + r":.* synd 0x0\b", None),
-    _sig("nic_fatal", " synd 0x", _MLX + r":.* synd 0x[0-9a-f]+: (?P<unit>.+)", "nic", FATAL),
-    _sig("nic_fatal", "health recovery f", _MLX + r":.* health recovery f(?:ailed|low aborted)", "nic", FATAL),
-    _sig("thermal", "High temperature on sensors", _MLX + r":.* High temperature on sensors", "nic", NONFATAL),
+    _sig("nic_fatal", " synd 0x", _MLX + r":.* synd 0x[0-9a-f]+: (?P<unit>.+)", "nic"),
+    _sig("nic_fatal", "health recovery f", _MLX + r":.* health recovery f(?:ailed|low aborted)", "nic"),
+    _sig("thermal", "High temperature on sensors", _MLX + r":.* High temperature on sensors", "nic"),
     # drivers/net/ethernet: broadcom/bnxt, intel/{ice,i40e,ixgbe,e1000e}, broadcom/tg3; drivers/net/phy/phylink.c; drivers/net/bonding.
     _sig("nic_fatal", "atal reset event", rf"^bnxt_en {_DEV}.*: Firmware (?P<word>fatal|non-fatal) reset event", "nic", _HOW),
     _sig("link_down", "Link is Down|Link is down", _NETDEV + r"Link is [Dd]own\b", "nic"),
-    _sig("link_up", "Link is Up|Link is up", _NETDEV + r"Link is [Uu]p\b", "nic", INFO),
+    _sig("link_up", "Link is Up|Link is up", _NETDEV + r"Link is [Uu]p\b", "nic"),
     _sig("link_down", "definitely down", _BOND + r"\(slave (?P<device>\S+)\): link status definitely down", "nic"),
     _sig("link_down", "definitely down", _BOND + r"link status definitely down for interface (?P<device>[^\s,]+)", "nic"),
-    _sig("link_up", "definitely up", _BOND + r"\(slave (?P<device>\S+)\): link status definitely up", "nic", INFO),
-    _sig("link_up", "definitely up", _BOND + r"link status definitely up for interface (?P<device>[^\s,]+)", "nic", INFO),
+    _sig("link_up", "definitely up", _BOND + r"\(slave (?P<device>\S+)\): link status definitely up", "nic"),
+    _sig("link_up", "definitely up", _BOND + r"link status definitely up for interface (?P<device>[^\s,]+)", "nic"),
     # drivers/pci/pcie/aer.c, dpc.c; drivers/pci/hotplug/pciehp_ctrl.c. A notice of the root port comes before the report itself.
     _sig("pcie_aer", "PCIe Bus Error: severity=", rf"{_DEV}: (?:AER: )?PCIe Bus Error: severity=(?P<word>\w+(?: \([^)]*\))?), type=(?P<unit>[^,]+)", "pcie", _aer),
     _sig("aer_notice", "error received|error message received", r"AER: .*error (?:message )?received", None),
@@ -135,22 +137,22 @@ SIGNATURES: tuple[Signature, ...] = (
     _sig("filesystem_error", "This client was evicted by", r"^LustreError: .*?(?P<device>[\w-]+): This client was evicted by (?P<unit>[\w-]+)", "filesystem"),
     _sig("filesystem_error", "was lost; in progress", r"^Lustre: .*?(?P<device>[\w-]+): Connection to (?P<unit>\S+) .*was lost; in progress", "filesystem", NONFATAL),
     # kernel/panic.c; arch/x86: mm/fault.c, kernel/traps.c; arch/arm64/mm/fault.c; lib/bug.c.
-    _sig("kernel_panic", "Kernel panic - not syncing", r"Kernel panic - not syncing(?:: (?P<unit>.+))?", "node", FATAL),
+    _sig("kernel_panic", "Kernel panic - not syncing", r"Kernel panic - not syncing(?:: (?P<unit>.+))?", "node"),
     _sig("process_fault", "segfault at ", rf"^{_PROCESS}\[(?P<pid>\d+)\]: segfault at .*?(?: in (?P<unit>[^\s\[]+)\[|$)", "node"),
     _sig("process_fault", "traps: ", rf"^traps: {_PROCESS}\[(?P<pid>\d+)\] (?:trap|general protection) .*?(?: in (?P<unit>[^\s\[]+)\[|$)", "node"),
-    _sig("kernel_oops", "BUG: unable to handle|BUG: kernel NULL|Unable to handle kernel", r"BUG: unable to handle |BUG: kernel NULL pointer|Unable to handle kernel ", "node", FATAL),
-    _sig("kernel_oops", "kernel BUG at", r"^kernel BUG at ", "node", FATAL),
-    _sig("kernel_oops", "general protection fault", r"^(?:Oops: )?general protection fault", "node", FATAL),
+    _sig("kernel_oops", "BUG: unable to handle|BUG: kernel NULL|Unable to handle kernel", r"BUG: unable to handle |BUG: kernel NULL pointer|Unable to handle kernel ", "node"),
+    _sig("kernel_oops", "kernel BUG at", r"^kernel BUG at ", "node"),
+    _sig("kernel_oops", "general protection fault", r"^(?:Oops: )?general protection fault", "node"),
     # kernel: watchdog.c, rcu/tree_stall.h, hung_task.c; mm/oom_kill.c.
-    _sig("soft_lockup", "BUG: soft lockup", rf"BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<unit>\d+s)!(?: \[{_PROCESS}:(?P<pid>\d+)\])?", "cpu", FATAL),
-    _sig("hard_lockup", "hard LOCKUP on cpu", r"hard LOCKUP on cpu (?P<cpu>\d+)", "cpu", FATAL),
+    _sig("soft_lockup", "BUG: soft lockup", rf"BUG: soft lockup - CPU#(?P<cpu>\d+) stuck for (?P<unit>\d+s)!(?: \[{_PROCESS}:(?P<pid>\d+)\])?", "cpu"),
+    _sig("hard_lockup", "hard LOCKUP on cpu", r"hard LOCKUP on cpu (?P<cpu>\d+)", "cpu"),
     _sig("rcu_stall", "detected stall|detected expedited stall", r"INFO: (?P<unit>rcu_\w+) (?:self-)?detected (?:expedited )?stalls?\b", "node"),
     _sig("hung_task", "blocked for more than", rf"INFO: task {_PROCESS}:(?P<pid>\d+) blocked for more than (?P<unit>\d+ seconds)", "node"),
     _sig("oom_kill", "ut of memory: Kill", r"(?P<unit>Memory cgroup )?[Oo]ut of memory: Kill(?:ed)? process (?P<pid>\d+)(?:, UID \d+,)? \((?P<process>[^)]*)\)", "node"),
     _sig("oom_detail", "invoked oom-killer|oom-kill:constraint=|oom_reaper: reaped", r"invoked oom-killer: |^oom-kill:constraint=|^oom_reaper: reaped", None),
     # init/version.c; kernel/reboot.c; arch/x86/kernel/cpu/mce/therm_throt.c.
-    _sig("boot", "Linux version ", r"^Linux version (?P<unit>\S+)", "node", INFO),
-    _sig("reboot", "reboot: ", r"^reboot: (?P<unit>Restarting system|Power(?:ing)? (?:down|off)|System halted)", "node", INFO),
-    _sig("thermal", "temperature above threshold", r"CPU(?P<cpu>\d+): (?P<unit>Core|Package) temperature above threshold", "cpu", NONFATAL),
+    _sig("boot", "Linux version ", r"^Linux version (?P<unit>\S+)", "node"),
+    _sig("reboot", "reboot: ", r"^reboot: (?P<unit>Restarting system|Power(?:ing)? (?:down|off)|System halted)", "node"),
+    _sig("thermal", "temperature above threshold", r"CPU(?P<cpu>\d+): (?P<unit>Core|Package) temperature above threshold", "cpu"),
 )
 # fmt: on

@@ -58,7 +58,7 @@ refined as (
 select
     events.* exclude (evidence_class, is_fatal),
     coalesce(refined.evidence_class, events.evidence_class) as evidence_class,
-    events.is_fatal and refined.evidence_class is distinct from 'link_bounce' as is_fatal
+    (events.is_fatal and (refined.evidence_class is null or refined.evidence_class <> 'link_bounce')) as is_fatal
 from staging.hardware__events as events
 left join refined
     on events.record_id = refined.record_id

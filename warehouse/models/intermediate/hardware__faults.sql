@@ -1,5 +1,6 @@
 -- One row per fault: events of one kind on one device, coalesced, until the node is reset or taken out and back.
--- A boot, and the end of a DOWN, DRAIN or FAIL interval, clear what stood before; an interval still open clears nothing.
+-- A boot, and the end of a DOWN, DRAIN or FAIL interval, clear what stood before; an interval still open clears
+-- nothing.
 with clearings as (
     select
         cluster,

@@ -9,9 +9,11 @@ with ended as (
             ),
             false
         ) as is_failed,
-        state is distinct from 'COMPLETED'
-        and epoch(ended_at)::bigint - epoch(started_at)::bigint
-        < restart_overhead_seconds + checkpoint_interval_seconds as is_without_checkpoint
+        coalesce(state, '') <> 'COMPLETED'
+        and (
+            epoch(ended_at)::bigint - epoch(started_at)::bigint
+            < restart_overhead_seconds + checkpoint_interval_seconds
+        ) as is_without_checkpoint
     from intermediate.runs__attempts
     where ended_at is not null
 ),

@@ -17,7 +17,10 @@ with held as (
                 state := 'suspended', from_second := starting + productive, seconds := suspended, is_assumed := false
             ),
             struct_pack(
-                state := tail_state, from_second := starting + productive + suspended, seconds := tail, is_assumed := true
+                state := tail_state,
+                from_second := starting + productive + suspended,
+                seconds := tail,
+                is_assumed := true
             )
         ]) as phase,
         date_trunc('second', started_at) as started_at
@@ -30,11 +33,11 @@ within as (
         run_id,
         run_attempt,
         if(phase.state = 'lost_work', interruption_id, null) as interruption_id,
-        phase.state as state,
+        phase.state,
         started_at + to_seconds(phase.from_second) as started_at,
-        phase.seconds as seconds,
+        phase.seconds,
         gpus,
-        phase.is_assumed as is_assumed
+        phase.is_assumed
     from held
 ),
 

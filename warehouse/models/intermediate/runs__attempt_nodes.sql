@@ -15,20 +15,48 @@ with held as (
     where node_names is not null
 ),
 
+followed as (
+    select
+        *,
+        lead(started_at) over (partition by cluster, node order by started_at) as following_at
+    from held
+),
+
 starts as (
     select distinct
         cluster,
         node,
         started_at as next_started_at
     from held
+),
+
+-- Where attempts share a node the next start may lie before this end; only those need a search.
+sharing as (
+    select
+        followed.* exclude (following_at),
+        starts.next_started_at as owned_until
+    from followed
+    asof left join starts
+        on
+            followed.cluster = starts.cluster
+            and followed.node = starts.node
+            and followed.free_from <= starts.next_started_at
+    where followed.following_at < followed.free_from
+),
+
+alone as (
+    select
+        * exclude (following_at),
+        following_at as owned_until
+    from followed
+    where following_at is null or following_at >= free_from
+),
+
+owned as (
+    select * from alone
+    union all by name
+    select * from sharing
 )
 
-select
-    held.* exclude (free_from),
-    starts.next_started_at as owned_until
-from held
-asof left join starts
-    on
-        held.cluster = starts.cluster
-        and held.node = starts.node
-        and held.free_from <= starts.next_started_at
+select * exclude (free_from)
+from owned

@@ -21,7 +21,7 @@ with attempts as (
 requeues as (
     select
         cluster,
-        record_id as record_id,
+        record_id,
         requeued_as as next_record_id,
         epoch(requeued_at)::bigint - epoch(observed_until)::bigint as gap_seconds,
         'requeue' as joined_by

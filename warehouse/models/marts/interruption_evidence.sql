@@ -46,7 +46,7 @@ select
         when is_cleanup then 'clean-up'
         when weight > 0 then 'cascade'
         when kind = 'hardware event' and node = leading_node and device = leading_device then 'cascade'
-        when speaks_for_another and leading_node is not null and node is distinct from leading_node then 'bystander'
+        when speaks_for_another and leading_node is not null and coalesce(node, '') <> leading_node then 'bystander'
         when speaks_for_another then 'cascade'
         when kind in ('scheduler state', 'node state') then 'cascade'
         else 'noise'

@@ -18,7 +18,8 @@ costed as (
         verdicts.*,
         next_attempts.restart_seconds,
         verdicts.lost_work_assumed_seconds * verdicts.gpus as lost_work_gpu_seconds,
-        coalesce(next_attempts.restart_seconds, 0) * coalesce(verdicts.next_gpus, verdicts.gpus) as starting_gpu_seconds,
+        coalesce(next_attempts.restart_seconds, 0)
+        * coalesce(verdicts.next_gpus, verdicts.gpus) as starting_gpu_seconds,
         coalesce(verdicts.down_seconds, 0) * coalesce(verdicts.next_gpus, verdicts.gpus) as down_gpu_seconds
     from intermediate.interruptions__verdicts as verdicts
     left join next_attempts

@@ -1,5 +1,6 @@
 -- One row per tracked run and cause that stopped it, in the order of the Llama 3 paper's Table 5.
--- `share` is of the run's unexpected interruptions, with Wilson's 95 % interval; planned stops and preemptions have none.
+-- `share` is of the run's unexpected interruptions, with Wilson's 95 % interval; planned stops and preemptions have
+-- none.
 with totals as (
     select
         cluster,

@@ -39,7 +39,8 @@ states as (
         coalesce(sum(gpu_seconds) filter (where state = 'stalled'), 0) as stalled_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'down_unexpected'), 0) as down_unexpected_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'down_planned'), 0) as down_planned_gpu_seconds,
-        coalesce(sum(gpu_seconds) filter (where state in ('suspended', 'pending', 'unobserved')), 0) as other_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state in ('suspended', 'pending', 'unobserved')), 0)
+            as other_gpu_seconds,
         coalesce(sum(assumed_gpu_seconds), 0) as assumed_gpu_seconds
     from marts.ledger
     group by run_id

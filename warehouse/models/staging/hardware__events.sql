@@ -40,8 +40,8 @@ classed as (
     inner join reference.event_classes as c
         on
             kinds.event_class = c.event_class
-            and (c.code = '*' or c.code = kinds.code::varchar)
-            and (c.severity = '*' or c.severity = kinds.severity)
+            and (c.code = '*' or kinds.code::varchar = c.code)
+            and (c.severity = '*' or kinds.severity = c.severity)
     group by kinds.event_class, kinds.code, kinds.severity
 )
 

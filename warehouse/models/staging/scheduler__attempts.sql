@@ -1,23 +1,33 @@
 -- One row per job attempt, all jobs: the record that holds, its nulls filled from the others.
 -- `observed_until` is the last instant the records vouch for: the end, or start + elapsed + suspended while it ran.
 -- GPUs that no record names are taken from the cluster's gpus_per_node and flagged `gpus_assumed`.
-with merged as (
+with records as (
+    select * exclude (export_id, line, collected_at, filled_columns, row_hash, is_request)
+    from staging.scheduler__records
+),
+
+several as (
     select
         cluster,
         job_id_raw,
         submitted_at,
         started_at,
         arg_min(
-            columns(
-                * exclude (
-                    cluster, job_id_raw, submitted_at, started_at, record_rank, export_id, line, collected_at,
-                    filled_columns, row_hash, is_request
-                )
-            ),
+            columns(* exclude (cluster, job_id_raw, submitted_at, started_at, record_rank, records)),
             record_rank
         )
-    from staging.scheduler__records
+    from records
+    where records > 1
     group by cluster, job_id_raw, submitted_at, started_at
+),
+
+-- Most attempts have one record, and merging it with itself costs as much as merging many.
+merged as (
+    select * from several
+    union all by name
+    select * exclude (record_rank, records)
+    from records
+    where records = 1
 ),
 
 sized as (

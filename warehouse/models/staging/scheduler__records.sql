@@ -123,5 +123,6 @@ select
             collected_at desc,
             filled_columns desc,
             row_hash asc
-    ) as record_rank
+    ) as record_rank,
+    count(*) over (partition by cluster, job_id_raw, submitted_at, started_at) as records
 from keyed

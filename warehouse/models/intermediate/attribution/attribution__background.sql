@@ -18,19 +18,19 @@ with occurrences as (
         evidence_class,
         device,
         code,
-        occurred_at,
-        occurred_at
+        occurred_at as first_at,
+        occurred_at as last_at
     from intermediate.hardware__events
     where event_class in ('boot', 'reboot', 'driver_load')
     union all
     select
         states.cluster,
         states.node,
-        coalesce(reasons.evidence_class, if(states.reason is null, 'reason_none', 'reason_other')),
-        null,
-        null,
-        states.started_at,
-        states.started_at
+        coalesce(reasons.evidence_class, if(states.reason is null, 'reason_none', 'reason_other')) as evidence_class,
+        null as device,
+        null as code,
+        states.started_at as first_at,
+        states.started_at as last_at
     from staging.scheduler__node_states as states
     left join intermediate.scheduler__reasons as reasons
         on states.reason = reasons.reason
@@ -58,26 +58,30 @@ classes as (
         cluster,
         evidence_class
     from intermediate.attribution__candidates
+),
+
+assumed as (
+    select
+        classes.cluster,
+        classes.evidence_class,
+        coalesce(own.rate_per_1000_node_days, fallback.rate_per_1000_node_days) / 86400000 as rate_per_node_second,
+        coalesce(own.weight_node_days, fallback.weight_node_days) * 86400 as weight_node_seconds
+    from classes
+    left join reference.background_rates as own
+        on classes.evidence_class = own.evidence_class
+    inner join reference.background_rates as fallback
+        on fallback.evidence_class = '*'
 )
 
 select
-    classes.cluster,
-    classes.evidence_class,
+    assumed.cluster,
+    assumed.evidence_class,
     coalesce(quiet.occurrences, 0) as occurrences,
     exposure.quiet_node_seconds,
-    (coalesce(quiet.occurrences, 0) + prior.rate_per_1000_node_days / 1000 * prior.weight_node_days)
-    / (exposure.quiet_node_seconds + prior.weight_node_days * 86400) as rate_per_node_second
-from classes
+    (coalesce(quiet.occurrences, 0) + assumed.rate_per_node_second * assumed.weight_node_seconds)
+    / (exposure.quiet_node_seconds + assumed.weight_node_seconds) as rate_per_node_second
+from assumed
 inner join intermediate.attribution__exposure as exposure
-    on classes.cluster = exposure.cluster
+    on assumed.cluster = exposure.cluster
 left join quiet
-    on classes.cluster = quiet.cluster and classes.evidence_class = quiet.evidence_class
-left join reference.background_rates as own
-    on classes.evidence_class = own.evidence_class
-inner join reference.background_rates as fallback
-    on fallback.evidence_class = '*'
-cross join lateral (
-    select
-        coalesce(own.rate_per_1000_node_days, fallback.rate_per_1000_node_days) as rate_per_1000_node_days,
-        coalesce(own.weight_node_days, fallback.weight_node_days) as weight_node_days
-) as prior
+    on assumed.cluster = quiet.cluster and assumed.evidence_class = quiet.evidence_class

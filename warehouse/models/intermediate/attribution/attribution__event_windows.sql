@@ -1,6 +1,6 @@
 -- One row per interruption and node of its attempt: the window in which hardware events on that node belong to it.
--- While the attempt held the node, to the last microsecond of the End's second (schedulers keep no fractions), and after
--- it until another tracked attempt starts there.
+-- While the attempt held the node, to the last microsecond of the End's second (schedulers keep no fractions), and
+-- after it until another tracked attempt starts there.
 select
     index.interruption_id,
     nodes.cluster,

@@ -1,6 +1,6 @@
--- One row per interruption, cause and node it may sit in (null = no node in particular): its score, a log probability up
--- to a common term.
--- A node's share of the prior is 1 / nodes of the attempt; evidence without a node speaks for every node alike.
+-- One row per interruption, cause and node it may sit in (null = no node in particular), with its score.
+-- The score is a log probability up to a common term. A node's share of the prior is 1 / nodes of the attempt; evidence
+-- without a node speaks for every node alike.
 with pieces as (
     select
         interruption_id,

@@ -1,6 +1,6 @@
 -- One row per interruption: whether it may pass for an orderly stop.
--- It may not if a fatal fault stands on its nodes at its end, not cleared, or if a node was taken out around its end for
--- a reason that names a part or an unplanned repair.
+-- It may not if a fatal fault stands on its nodes at its end, not cleared, or if a node was taken out around its end
+-- for a reason that names a part or an unplanned repair.
 with faulted as (
     select distinct index.interruption_id
     from intermediate.interruptions__index as index

@@ -2,7 +2,7 @@
 with links as (
     select
         *,
-        count(distinct node) filter (where evidence_class = 'link_down') over (partition by interruption_id) as nodes_hit
+        count(distinct if(evidence_class = 'link_down', node, null)) over (partition by interruption_id) as nodes_hit
     from intermediate.attribution__candidates
     where evidence_class in ('link_down', 'link_bounce', 'cable_error', 'reason_network_link')
 )

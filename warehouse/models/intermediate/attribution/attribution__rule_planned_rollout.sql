@@ -13,8 +13,8 @@ anti join intermediate.hardware__faults as faults
         faults.is_fatal
         and candidates.cluster = faults.cluster
         and candidates.node = faults.node
-        and faults.first_at >= candidates.first_at - to_seconds(attribution.fault_free_seconds)
-        and faults.first_at <= index.ended_at
+        and candidates.first_at - to_seconds(attribution.fault_free_seconds) <= faults.first_at
+        and index.ended_at >= faults.first_at
 where
     candidates.is_planned_rollout
     and index.state in ('REQUEUED', 'CANCELLED', 'COMPLETED', 'PREEMPTED')

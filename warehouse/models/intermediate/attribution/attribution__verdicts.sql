@@ -35,8 +35,8 @@ select
     end as confidence,
     if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
     coalesce(labelled.evidence_id, ranked.evidence_id) as evidence_id,
-    if(labelled.labelled_cause is null or labelled.labelled_cause = ranked.cause, ranked.suspect, null) as suspect,
-    if(labelled.labelled_cause is null or labelled.labelled_cause = ranked.cause, ranked.suspect_gpu, null) as suspect_gpu,
+    if(coalesce(labelled.labelled_cause = ranked.cause, true), ranked.suspect, null) as suspect,
+    if(coalesce(labelled.labelled_cause = ranked.cause, true), ranked.suspect_gpu, null) as suspect_gpu,
     ranked.is_confirmed and coalesce(labelled.labelled_cause = ranked.cause, true) as is_confirmed,
     if(labelled.labelled_cause is null, ranked.runner_up_cause, ranked.cause) as runner_up_cause,
     if(labelled.labelled_cause is null, ranked.runner_up_confidence, ranked.posterior) as runner_up_confidence

@@ -1,9 +1,9 @@
--- One row per piece of evidence and cause it speaks of: the natural logarithm of how much likelier it is under the cause
--- than by chance.
--- P(evidence | cause) is documented; chance is the fleet's own rate x window, on one node for a cause that sits in one
--- node, on all of the attempt's nodes for any other. Either may produce the evidence, so P = 1 - (1 - P(evidence |
--- cause)) x (1 - chance). Evidence near the end counts for more. However often a class is repeated on a node it counts
--- once, by its strongest piece.
+-- One row per piece of evidence and cause it speaks of, with its weight.
+-- `log_weight` is the natural logarithm of how much likelier the piece is under the cause than by chance. P(evidence |
+-- cause) is documented; chance is the fleet's own rate x window, on one node for a cause that sits in one node, on all
+-- of the attempt's nodes for any other. Either may produce the evidence, so P = 1 - (1 - P(evidence | cause)) x
+-- (1 - chance). Evidence near the end counts for more. However often a class is repeated on a node it counts once, by
+-- its strongest piece.
 with voted as (
     select
         votes.rule,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
 _READ_BYTES = 256 << 10
+_WRITE_BYTES = 256 << 10  # given out at once: what comes before a break is not lost with it
 
 GZIP, ZSTD, XZ = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
 
@@ -111,7 +112,7 @@ class _Gzip(_Decompressor):
                 raise DamagedError("the gzip data breaks off")
         data, self._input = self._input, b""
         try:
-            return self._member.decompress(data, size)
+            return self._member.decompress(data, min(size, _WRITE_BYTES))
         except _ISAL_ERROR as error:
             raise DamagedError(f"the gzip data is corrupt ({error})") from error
 

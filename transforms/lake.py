@@ -73,10 +73,10 @@ def partitions(table: Table, frame: pl.DataFrame) -> Iterator[tuple[str, pl.Data
     if frame.is_empty():
         return
     cluster = pl.col("cluster") if "cluster" in frame.columns else pl.lit(None, pl.String)
-    day = pl.col(table.date_column).dt.strftime("%Y-%m-%d") if table.date_column else pl.lit(None, pl.String)
+    day = pl.col(table.date_column).dt.date() if table.date_column else pl.lit(None, pl.Date)
     keyed = frame.with_columns(cluster.alias("_cluster"), day.alias("_day"))
     groups = keyed.partition_by("_cluster", "_day", as_dict=True, include_key=False, maintain_order=True)
-    named = {f"{table.name}/{folder_name('cluster', c)}/{folder_name('date', d)}": (c, d) for c, d in groups}
+    named = {f"{table.name}/{folder_name('cluster', c)}/{folder_name('date', str(d) if d else None)}": (c, d) for c, d in groups}
     for folder in sorted(named):
         yield folder, groups[named[folder]]
 
@@ -90,7 +90,7 @@ def write(lake: Path, path: str, table: Table, frame: pl.DataFrame) -> Part:
     final = lake / path
     final.parent.mkdir(parents=True, exist_ok=True)
     unfinished = final.with_name(final.name + UNFINISHED)
-    frame.write_parquet(unfinished, compression="zstd", statistics=True)
+    frame.write_parquet(unfinished, compression="zstd", compression_level=1, statistics=True)
     with unfinished.open("rb") as handle:
         os.fsync(handle.fileno())
         size = os.fstat(handle.fileno()).st_size

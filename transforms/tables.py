@@ -148,7 +148,6 @@ JOB_ATTEMPTS = Table(
         Column("req_mem_per", _s, "node, cpu or job"),
         Column("is_request", _b, "true = never got nodes: Start empty, or node list `None assigned`"),
         Column("filled_columns", _i, "how many columns above hold a value; breaks ties between records of one attempt"),
-        Column("row_hash", _s, "SHA-256 of the whole row, first 32 hex digits; last tie-break"),
         *_PROVENANCE,
     ),
     date_column="started_at",

@@ -69,7 +69,6 @@ def attempts() -> list[dict[str, Any]]:
             "export_id": "e1",
             "line": i,
             "filled_columns": 14,
-            "row_hash": f"h{i}",
             "is_request": False,
             "flags": [],
         }

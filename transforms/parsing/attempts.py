@@ -20,18 +20,17 @@ _BATCH_HOSTS = 500_000
 
 
 def identified(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return job attempts with `record_id`, `filled_columns` and `row_hash`.
+    """Return job attempts with `record_id` and `filled_columns`.
 
     Args:
         frame: `cluster` and any of the value columns of `job_attempts`, with its types; absent ones count as null.
     """
-    frame = frame.with_columns(
+    return frame.with_columns(
         _hash(frame, FACT).alias("record_id"),
         pl.sum_horizontal(pl.col(n).is_not_null() for n in VALUES if n in frame.columns)
         .cast(pl.Int64)
         .alias("filled_columns"),
     )
-    return frame.with_columns(_hash(frame, ["record_id", *(n for n in VALUES if n not in FACT)]).alias("row_hash"))
 
 
 def _hash(frame: pl.DataFrame, names: Sequence[str]) -> pl.Expr:
@@ -42,7 +41,7 @@ def _hash(frame: pl.DataFrame, names: Sequence[str]) -> pl.Expr:
     parts: list[str | pl.Expr] = []
     known: list[str] = []
     for name in names:
-        text = None if name == "record_id" else _constant(frame, name)
+        text = _constant(frame, name)
         if text is not None:
             known.append(text)
             continue

@@ -142,7 +142,7 @@ def _read(line: Line, layout: _Layout, context: Context, parsed: Parsed, rows: l
     user = _USER.fullmatch(fields.get("user", ""))
     rows.append(
         {
-            "cluster": fields.get("cluster") or context.require_cluster(),
+            "cluster": context.cluster or fields.get("cluster") or context.require_cluster(),
             "node": nodes,
             "start": fields["timestart"],
             "end": fields.get("timeend"),

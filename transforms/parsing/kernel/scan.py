@@ -24,8 +24,8 @@ from transforms.parsing.kernel.messages import NEEDLES
 from transforms.stream import Block, ExportStream
 
 WORKERS = 2
-AHEAD = 8
-BLOCK_BYTES = 1 << 20  # fits the second-level cache of one core
+AHEAD = 6
+BLOCK_BYTES = 2 << 20  # fits a core's own cache: larger is not faster
 # dmesg --reltime prints the minute only where it changes; the lines after it need it. Not a literal, hence apart.
 RELTIME = rb"^\[(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ?\d{1,2} \d\d:\d\d\]"
 
@@ -109,20 +109,20 @@ def scan(stream: ExportStream, matcher: Matcher | None = None) -> Iterator[Scann
     match = matcher or best_matcher()
     blocks, turn, numbers = stream.blocks(BLOCK_BYTES), threading.Lock(), itertools.count()
 
-    def work() -> tuple[int, Block | None, int, list[Hit]]:
+    def work() -> tuple[int, Block | None, tuple[int, list[Hit]]]:
         with turn:
             number, block = next(numbers), next(blocks, None)
-        return number, block, *(search(block, match) if block else (0, []))
+        return number, block, search(block, match) if block else (0, [])
 
     line, wanted = stream.first_line, 0
-    early: dict[int, tuple[Block | None, int, list[Hit]]] = {}
+    early: dict[int, tuple[Block | None, tuple[int, list[Hit]]]] = {}
     with ThreadPoolExecutor(WORKERS) as pool:
         running = deque(pool.submit(work) for _ in range(AHEAD))
         while running:
-            number, *result = running.popleft().result()
-            early[number] = result[0], result[1], result[2]
+            number, block, found = running.popleft().result()
+            early[number] = block, found
             while wanted in early:
-                block, lines, hits = early.pop(wanted)
+                block, (lines, hits) = early.pop(wanted)
                 wanted += 1
                 if block is None:
                     return

@@ -2,7 +2,7 @@
 -- `observed_until` is the last instant the records vouch for: the end, or start + elapsed + suspended while it ran.
 -- GPUs that no record names are taken from the cluster's gpus_per_node and flagged `gpus_assumed`.
 with records as (
-    select * exclude (export_id, line, collected_at, filled_columns, row_hash, is_request)
+    select * exclude (collected_at, filled_columns)
     from staging.scheduler__records
 ),
 

@@ -3,7 +3,8 @@
 -- from the one attempt that agrees in the rest, else it stays null. `record_rank` 1 is the record that holds: a real
 -- End beats RUNNING beats PENDING; then larger Elapsed; later collected; more filled columns; smaller hash.
 with records as (
-    select * from lake.job_attempts
+    select * exclude (export_id, line, is_request)
+    from lake.job_attempts
     where not coalesce(is_request, false)
 ),
 
@@ -110,6 +111,13 @@ keyed as (
             and named.is_start_absent
             and named.cluster = by_job.cluster
             and named.job_id_raw = by_job.job_id_raw
+),
+
+counted as (
+    select
+        *,
+        count(*) over (partition by cluster, job_id_raw, submitted_at, started_at) as records
+    from keyed
 )
 
 select
@@ -122,7 +130,6 @@ select
             elapsed_seconds desc nulls last,
             collected_at desc,
             filled_columns desc,
-            row_hash asc
-    ) as record_rank,
-    count(*) over (partition by cluster, job_id_raw, submitted_at, started_at) as records
-from keyed
+            if(records > 1, sha256(to_json(counted)), null) asc
+    ) as record_rank
+from counted

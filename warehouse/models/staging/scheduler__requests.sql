@@ -1,5 +1,11 @@
 -- One row per job request that never got nodes and that no attempt has superseded.
-with requests as (
+with bare as (
+    select * exclude (export_id, line)
+    from lake.job_attempts
+    where coalesce(is_request, false)
+),
+
+requests as (
     select
         *,
         row_number() over (
@@ -8,13 +14,12 @@ with requests as (
                 (ended_at is not null) desc,
                 collected_at desc,
                 filled_columns desc,
-                row_hash asc
+                sha256(to_json(bare)) asc
         ) as record_rank
-    from lake.job_attempts
-    where coalesce(is_request, false)
+    from bare
 )
 
-select requests.* exclude (record_rank, export_id, line, collected_at)
+select requests.* exclude (record_rank, collected_at)
 from requests
 where
     record_rank = 1

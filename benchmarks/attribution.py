@@ -84,7 +84,11 @@ def child(folder: str, nodes: int, whole: bool) -> None:
     seconds = time.perf_counter() - began
     exploded = con.execute("select count(*) from intermediate.runs__attempt_nodes").fetchone()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": seconds, "peak_mib": peak, "rows": rows and rows[0], "exploded": exploded and exploded[0]}))
+    print(
+        json.dumps(
+            {"seconds": seconds, "peak_mib": peak, "rows": rows and rows[0], "exploded": exploded and exploded[0]}
+        )
+    )
 
 
 def run(folder: str, nodes: int, whole: bool) -> dict[str, float]:
@@ -110,10 +114,17 @@ def main() -> None:
         duckdb.connect().execute(
             MAKE.format(folder=folder, nodes=args.nodes, attempts=args.attempts, events=args.events)
         )
-        runs = {w: sorted((run(folder, args.nodes, w) for _ in range(3)), key=lambda r: r["seconds"])[1] for w in (False, True)}
+        runs = {
+            w: sorted((run(folder, args.nodes, w) for _ in range(3)), key=lambda r: r["seconds"])[1]
+            for w in (False, True)
+        }
     alone, index = runs[False], runs[True]
-    print(f"load and explode alone   {alone['seconds']:.2f} s  {alone['peak_mib']:.0f} MiB  {alone['exploded']:,} node rows")
-    print(f"with candidate index     {index['seconds']:.2f} s  {index['peak_mib']:.0f} MiB  {index['rows']:,} candidates")
+    print(
+        f"load and explode alone   {alone['seconds']:.2f} s  {alone['peak_mib']:.0f} MiB  {alone['exploded']:,} node rows"
+    )
+    print(
+        f"with candidate index     {index['seconds']:.2f} s  {index['peak_mib']:.0f} MiB  {index['rows']:,} candidates"
+    )
     print(f"ratio                    {index['seconds'] / alone['seconds']:.2f} (limit {LIMIT})")
 
 

@@ -76,7 +76,10 @@ def partitions(table: Table, frame: pl.DataFrame) -> Iterator[tuple[str, pl.Data
     day = pl.col(table.date_column).dt.date() if table.date_column else pl.lit(None, pl.Date)
     keyed = frame.with_columns(cluster.alias("_cluster"), day.alias("_day"))
     groups = keyed.partition_by("_cluster", "_day", as_dict=True, include_key=False, maintain_order=True)
-    named = {f"{table.name}/{folder_name('cluster', c)}/{folder_name('date', str(d) if d else None)}": (c, d) for c, d in groups}
+    named = {
+        f"{table.name}/{folder_name('cluster', c)}/{folder_name('date', str(d) if d else None)}": (c, d)
+        for c, d in groups
+    }
     for folder in sorted(named):
         yield folder, groups[named[folder]]
 

@@ -39,7 +39,9 @@ def test_id1_requeued_job_keeps_its_three_attempts(site: Callable[..., Site]) ->
     ]
     assert len({a["run_id"] for a in attempts}) == 1
     assert made.column("select sum(gpu_hours) from marts.job_usage_daily") == [208.0]
-    stops = made.rows("select scheduler_state, class, wait_seconds, cause from marts.interruptions order by interrupted_at")
+    stops = made.rows(
+        "select scheduler_state, class, wait_seconds, cause from marts.interruptions order by interrupted_at"
+    )
     assert [(s["scheduler_state"], s["class"], s["wait_seconds"]) for s in stops] == [
         ("NODE_FAIL", "unexpected", 15 * 60),
         ("PREEMPTED", "scheduler", 10 * 60),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ def test_daily_figures_equal_xdmod(metric: str, phillips: Site, shared: Path) ->
     """Per UTC day, to four decimals; a job is split at midnight, its wait booked on the start day."""
     found = {
         str(row["day"]): float(row["value"])
-        for row in phillips.rows(f"select day, {METRICS[metric]} as value from marts.job_usage_daily group by day")  # noqa: S608
+        for row in phillips.rows(f"select day, {METRICS[metric]} as value from marts.job_usage_daily group by day")
     }
     for day, value in expected(shared, metric).items():
         assert found.get(day, 0.0) == pytest.approx(value, abs=5.1e-5), day
@@ -62,7 +61,5 @@ def test_totals_equal_xdmod(phillips: Site) -> None:
         "select sum(jobs_ended) as jobs, round(sum(wall_hours), 4) as wall, round(sum(cpu_hours), 4) as cpu, "
         "round(sum(node_hours), 4) as node, round(sum(gpu_hours), 4) as gpu, round(sum(wait_hours), 4) as wait "
         "from marts.job_usage_daily"
-    ) == [
-        {"jobs": 4046, "wall": 438.8203, "cpu": 11767.9883, "node": 1344.8686, "gpu": 506.9128, "wait": 18829.9292}
-    ]
+    ) == [{"jobs": 4046, "wall": 438.8203, "cpu": 11767.9883, "node": 1344.8686, "gpu": 506.9128, "wait": 18829.9292}]
     assert phillips.lake("job_attempts")["is_request"].sum() == 4285 - 4046

@@ -3,7 +3,7 @@
 select
     cluster,
     run_id,
-    run_attempt as attempt,
+    run_attempt,
     interruption_id,
     state,
     started_at,

@@ -179,3 +179,42 @@ def test_qs3_days_are_utc_whatever_the_session_says(site: Callable[..., Site]) -
     with duckdb.connect(str(made.warehouse), read_only=True) as con:
         con.execute("set TimeZone = 'America/Los_Angeles'")
         assert con.execute(sql).fetchall() == [(date(2025, 6, 1), 1), (date(2025, 6, 2), 2)]
+
+
+def test_fd5_a_gpu_told_lost_twice_is_one_incident(site: Callable[..., Site]) -> None:
+    """Xid 79 and the line without an Xid are one fault; a report over three lines, with others between, is one too."""
+    made = site(SETTINGS)
+    made.add("with_xid.txt", read("FD5", "with_xid.txt"), cluster="c1", collected_at="2025-05-05T00:00:00Z")
+    made.add(
+        "interleaved.txt", read("FD5", "syslog_interleaved.txt"), cluster="c1", collected_at="2025-05-05T00:00:00Z"
+    )
+    made.run()
+    assert made.rows("select node, device, evidence_class, events from marts.faults order by node") == [
+        {"node": "gn041", "device": "0000:b3:00.0", "evidence_class": "xid_79", "events": 1},
+        {"node": "gn042", "device": "0000:b3:00.0", "evidence_class": "xid_79", "events": 2},
+    ]
+
+
+def test_a_log_with_long_host_names_meets_the_scheduler_s_short_ones(site: Callable[..., Site]) -> None:
+    """rsyslog often writes the full host name; Slurm knows the node by its first part."""
+    made = site(SETTINGS)
+    log = read("CA1", "kern.log").replace(b" gb01 ", b" gb01.hpc.example.org ").replace(b" gb02 ", b" GB02.example ")
+    made.add("kern.log", log, cluster="c1")
+    made.add("sacct.txt", read("CA1", "sacct.txt"), cluster="c1")
+    made.run()
+    assert made.column("select culprit_node from marts.interruptions") == ["gb01"]
+    assert made.column("select distinct node from marts.hardware_events where node ilike 'gb02%'") == ["GB02.example"]
+
+
+def test_a_log_that_grows_within_a_report_tells_it_once(site: Callable[..., Site]) -> None:
+    """The file ended in the middle of the three lines when it was first read."""
+    whole = read("FD5", "syslog_interleaved.txt")
+    lines = whole.splitlines(keepends=True)
+    made = site(SETTINGS)
+    path = made.add("kern.log", b"".join(lines[:2]), cluster="c1", collected_at="2025-05-05T00:00:00Z")
+    made.run()
+    path.write_bytes(whole)
+    made.run()
+    assert made.rows("select class, device, flags from marts.hardware_events") == [
+        {"class": "gpu_lost", "device": "0000:b3:00.0", "flags": ["merged_lines", "year_inferred"]}
+    ]

@@ -38,15 +38,16 @@ def parse(stream: ExportStream, ctx: Context) -> Iterator[Parsed]:
         MissingSettingError: no cluster, or stamps without an offset and no zone.
     """
     reader = EventReader(ctx, has_headers=has_headers(stream.head))
+    end_line = stream.first_line
     for scanned in scan(stream):
+        end_line = scanned.first_line + scanned.lines
         reader.ignore("no_signature", scanned.lines - len(scanned.hits))
         reader.reject(scanned.rejects)
         for before, byte_offset, raw in scanned.hits:
             reader.read(scanned.first_line + before, byte_offset, raw)
             if reader.held >= PIECE_ROWS:
                 yield reader.take()
-    reader.finish()
-    yield reader.take()
+    yield reader.finish(end_line)
 
 
 SOURCE = Source(

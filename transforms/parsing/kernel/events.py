@@ -19,6 +19,7 @@ from transforms.records import record_id
 from transforms.tables import HARDWARE_EVENTS, UTC
 
 MAX_TEXT = 2_000
+OPEN_LINES = 1_000
 RING_BUFFER_US = 120_000_000
 _ROW = {
     "index": pl.UInt32,
@@ -162,10 +163,17 @@ class EventReader:
         self._rows.append((index, told.node, us, told.monotonic_us, told.line, ",".join(flags)))
         self._used += told.lines
 
-    def finish(self) -> None:
-        """Close what is still open at the end of the export."""
-        for told in self._lost.unfinished():
+    def finish(self, end_line: int) -> Parsed:
+        """Return what is held at the end of the export, `end_line` being the number of the line after its last.
+
+        A report that began in the last lines may go on in lines still to come: the piece is then open.
+        """
+        rest = self._lost.unfinished()
+        for told in rest:
             self.ignore("gpu_probe_message", told.lines)
+        parsed = self.take()
+        parsed.is_open = any(told.line + OPEN_LINES >= end_line for told in rest)
+        return parsed
 
     def take(self) -> Parsed:
         """Return the rows and fates held, and hold none."""

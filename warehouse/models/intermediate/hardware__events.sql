@@ -1,6 +1,6 @@
 -- One row per hardware event with a time and a node, its class refined by what the machine said just before or after.
--- A boot that an orderly restart announced is `boot_orderly`, any other `boot_unexpected`; a link that is up again
--- within a minute is `link_bounce`.
+-- A lost GPU told without an Xid is the same fault as Xid 79, and carries its code. A boot that an orderly restart
+-- announced is `boot_orderly`, any other `boot_unexpected`; a link that is up again within a minute is `link_bounce`.
 with restarts as (
     select distinct
         cluster,
@@ -56,7 +56,8 @@ refined as (
 )
 
 select
-    events.* exclude (evidence_class, is_fatal),
+    events.* exclude (evidence_class, is_fatal, code),
+    if(events.event_class = 'gpu_lost', 79, events.code) as code,
     coalesce(refined.evidence_class, events.evidence_class) as evidence_class,
     (events.is_fatal and (refined.evidence_class is null or refined.evidence_class <> 'link_bounce')) as is_fatal
 from staging.hardware__events as events

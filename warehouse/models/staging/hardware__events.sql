@@ -1,4 +1,5 @@
 -- One row per thing a machine reported, each record once (the earliest telling holds), with its catalogue class.
+-- A log may name a machine gn001.cluster.site where the scheduler says gn001: then the scheduler's name holds.
 with told as (
     select
         *,
@@ -46,7 +47,8 @@ classed as (
 )
 
 select
-    events.* exclude (flags, device_kind),
+    events.* exclude (flags, device_kind, node),
+    if(as_logged.node is null and short.node is not null, short.node, events.node) as node,
     coalesce(events.device_kind, 'node') as device_kind,
     coalesce(classed.class.evidence_class, events.event_class) as evidence_class,
     coalesce(classed.class.is_fatal, false) as is_fatal,
@@ -58,3 +60,7 @@ left join classed
         events.event_class = classed.event_class
         and events.code is not distinct from classed.code
         and events.severity is not distinct from classed.severity
+left join staging.scheduler__nodes as as_logged
+    on events.cluster = as_logged.cluster and events.node = as_logged.node
+left join staging.scheduler__nodes as short
+    on events.cluster = short.cluster and split_part(events.node, '.', 1) = short.node

@@ -25,19 +25,14 @@ with instants as (
 named as (
     select
         cluster,
-        unnest(nodes) as node
-    from staging.scheduler__host_lists
+        node
+    from staging.scheduler__nodes
     union
     select
         cluster,
         node
     from staging.hardware__events
     where node is not null
-    union
-    select
-        cluster,
-        node
-    from staging.scheduler__node_states
 ),
 
 counted as (

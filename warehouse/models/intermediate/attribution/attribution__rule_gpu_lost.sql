@@ -3,9 +3,9 @@
 with lost as (
     select
         *,
-        count(*) over (partition by interruption_id, node) as devices_lost
+        count(distinct device) over (partition by interruption_id, node) as devices_lost
     from intermediate.attribution__candidates
-    where evidence_class in ('xid_79', 'gpu_lost', 'gpu_init_failed')
+    where evidence_class in ('xid_79', 'gpu_init_failed')
 )
 
 select

@@ -139,5 +139,4 @@ def reference_table(con: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 def mart_macros(con: duckdb.DuckDBPyConnection) -> None:
     """Make the macros that read marts; DuckDB wants their tables to exist."""
-    if MART_MACROS.exists():
-        con.execute(MART_MACROS.read_text(encoding="utf-8"))
+    con.execute(MART_MACROS.read_text(encoding="utf-8"))

@@ -143,6 +143,20 @@ def test_the_narrow_export_alone_has_the_same_verdicts_and_ledger(whole: Site, t
         assert narrow.digest()[mart] == whole.digest()[mart], mart
 
 
+def test_causes_of_any_period(whole: Site) -> None:
+    """The macro counts the interruptions of a period, its end excluded; shares are of the unexpected ones."""
+    call = "from root_causes_between('llm', timestamptz '{}', timestamptz '{}')"
+    everything = whole.rows(call.format("2026-11-30 00:00:00+00", "2026-12-01 00:00:00+00"))
+    assert sum(row["interruptions"] for row in everything) == 11
+    assert round(sum(row["share_of_unexpected"] or 0 for row in everything), 3) == 1
+    assert {row["cause"] for row in everything if row["share_of_unexpected"] is None} == {
+        "operator_change",
+        "planned_maintenance",
+    }
+    until = whole.rows(call.format("2026-11-30 02:53:00+00", "2026-11-30 02:54:35+00"))
+    assert [row["cause"] for row in until] == ["planned_maintenance"]
+
+
 def test_the_run_balances_to_the_second(whole: Site) -> None:
     """From the first start to the last end every second is in one state, each GPU-second counted once."""
     (run,) = whole.rows("select elapsed_hours, elapsed_gpu_seconds, gpus from marts.runs")

@@ -37,43 +37,28 @@ matched as (
                 )
             ) = 0
             and (runs.min_gpus is null or attempts.gpus >= runs.min_gpus)
+),
+
+keyed as (
+    select
+        * exclude (named, match_rank, key_columns, key_patterns),
+        list_transform(
+            range(1, len(key_columns) + 1),
+            lambda i: coalesce(
+                if(
+                    coalesce(key_patterns[i], '') = '',
+                    named[key_columns[i]],
+                    regexp_extract(named[key_columns[i]], key_patterns[i], 1)
+                ),
+                ''
+            )
+        ) as key_parts
+    from matched
+    where match_rank = 1
 )
 
 select
-    * exclude (named, match_rank, key_columns, key_patterns, name),
-    coalesce(
-        name,
-        array_to_string(
-            list_transform(
-                range(1, len(key_columns) + 1),
-                lambda i: coalesce(
-                    if(
-                        coalesce(key_patterns[i], '') = '',
-                        named[key_columns[i]],
-                        regexp_extract(named[key_columns[i]], key_patterns[i], 1)
-                    ),
-                    ''
-                )
-            ),
-            '/'
-        )
-    ) as run,
-    array_to_string(
-        list_prepend(
-            run_rule::varchar,
-            list_transform(
-                range(1, len(key_columns) + 1),
-                lambda i: coalesce(
-                    if(
-                        coalesce(key_patterns[i], '') = '',
-                        named[key_columns[i]],
-                        regexp_extract(named[key_columns[i]], key_patterns[i], 1)
-                    ),
-                    ''
-                )
-            )
-        ),
-        chr(31)
-    ) as run_key
-from matched
-where match_rank = 1
+    * exclude (name, key_parts),
+    coalesce(name, array_to_string(key_parts, '/')) as run,
+    array_to_string(list_prepend(run_rule::varchar, key_parts), chr(31)) as run_key
+from keyed

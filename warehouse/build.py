@@ -88,7 +88,8 @@ def build(
             with building(unfinished, spill, memory_limit=memory_limit, threads=threads) as con:
                 _timed("inputs", tell, lambda: load.inputs(con, inputs))
                 rows = _run(con, found, tell)
-                load.mart_macros(con)
+                if models == runner.MODELS:  # other models have no such marts
+                    load.mart_macros(con)
                 _record(con, build_id, started_at, time.monotonic() - began, code_version, rows)
                 dictionary.comment(con, found)
                 failed = _timed("checks", tell, lambda: tuple(checks.run(con, check_files)))

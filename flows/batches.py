@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,10 +12,11 @@ import polars as pl
 from flows.manifest import Change, FileState, Manifest, Piece
 from transforms import lake
 from transforms.lake import Part
-from transforms.tables import TABLES
+from transforms.tables import TABLES, Table
 
 MAX_BYTES = 96 << 20
 MAX_PIECES = 5_000
+BLOCK_ROWS = 50_000
 WRITERS = 4
 MERGE_AT = 16
 MERGE_BYTES = 24 << 20
@@ -39,11 +41,22 @@ class Rows:
         frames = {name: [f.with_columns(ident) for f in frames] for name, frames in self.frames.items()}
         return Rows(frames, self.size_bytes)
 
-    def take(self) -> dict[str, pl.DataFrame]:
-        """Return everything, by table, and be empty again."""
-        taken = {n: pl.concat(frames).select(list(TABLES[n].schema)) for n, frames in sorted(self.frames.items())}
+    def take(self) -> dict[str, list[pl.DataFrame]]:
+        """Return everything, by table, in its order, and be empty again."""
+        taken = {n: _blocks(frames, list(TABLES[n].schema)) for n, frames in sorted(self.frames.items())}
         self.frames, self.size_bytes = {}, 0
         return taken
+
+
+def _blocks(frames: list[pl.DataFrame], columns: list[str]) -> list[pl.DataFrame]:
+    """Return the same rows in frames of contiguous memory; small ones are put together."""
+    blocks, waiting = [], list[pl.DataFrame]()
+    for frame in frames:
+        waiting.append(frame)
+        if sum(f.height for f in waiting) >= BLOCK_ROWS:
+            blocks.append(waiting)
+            waiting = []
+    return [pl.concat(block, rechunk=True).select(columns) for block in [*blocks, waiting] if block]
 
 
 class Batch:
@@ -75,8 +88,8 @@ class Batch:
         """Write rows as parts; they belong to the lake once they are given to `add` and committed."""
         todo = [
             (self._path(folder, is_tail=is_tail), TABLES[name], part)
-            for name, frame in rows.take().items()
-            for folder, part in lake.partitions(TABLES[name], frame)
+            for name, blocks in rows.take().items()
+            for folder, part in _partitions(TABLES[name], blocks)
         ]
         with ThreadPoolExecutor(WRITERS, "lake") as workers:  # most of the time of a part is waiting for the disk
             return list(workers.map(lambda job: lake.write(self._lake, *job), todo))
@@ -154,6 +167,16 @@ class Batch:
         self._change.removed_parts |= {p.path for p in parts}
         self.commit()
         return len(parts)
+
+
+def _partitions(table: Table, blocks: list[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield what `lake.partitions` yields for all blocks together: quicker one by one, each lies in one stretch of memory."""
+    found: dict[str, list[pl.DataFrame]] = {}
+    for block in blocks:
+        for folder, part in lake.partitions(table, block):
+            found.setdefault(folder, []).append(part)
+    for folder in sorted(found):
+        yield folder, pl.concat(found[folder])
 
 
 def mergeable(parts: list[Part]) -> list[list[Part]]:

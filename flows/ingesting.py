@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,8 +16,9 @@ from flows.config import Config, SourceConfig
 from flows.landing import BadStampError, Found, find, stamp_utc
 from flows.loading import Target, load
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, export_id
+from flows.nearest import nearest
 from flows.pieces import Plan, Span, is_fresh, plan, settings_of, sha256
-from flows.reports import SKIPPED, UNCHANGED, ExportReport
+from flows.reports import NO_FILE, SKIPPED, UNCHANGED, ExportReport
 from transforms.outcome import Context
 from transforms.registry import Source, all_sources, sniff
 from transforms.stream import HEAD_BYTES, is_compressed, opened
@@ -66,6 +68,20 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
     if labels.exists():
         taken.setdefault(os.path.realpath(labels), Job(Found(labels), SourceConfig(str(labels), format="annotations")))
     return list(taken.values()), empty
+
+
+def unmatched(config: Config, empty: Iterable[SourceConfig]) -> list[ExportReport]:
+    """Return an error for each source that matches no file: where it is configured, and what was probably meant."""
+    start = os.path.join(glob.escape(str(config.base)), "")  # noqa: PTH118 - a pattern, no path
+    return [
+        ExportReport(
+            s.path.removeprefix(start),
+            s.format,
+            status=NO_FILE,
+            message=f"{s.where}: no file matches this path; {nearest(s.path, config.base)}",
+        )
+        for s in empty
+    ]
 
 
 class Ingester:

@@ -51,22 +51,26 @@ class Target:
 def load(target: Target, span: Span, context: Context, batch: Batch, workers: Executor) -> Piece:
     """Read a span and hand its rows to `batch`; a span that cannot be read gives a failed piece and no rows.
 
-    Rows go to parts of their own where one export alone fills the memory a batch may take. The content hash is
-    computed beside the parser, and waited for only when rows are to be written.
+    Rows go to parts of their own where one export alone fills the memory a batch may take; those are written while the next
+    are read, one lot at a time. The content hash is computed beside the parser, and waited for only when rows are to be
+    written.
 
     Raises:
         OSError: the lake cannot be written (whereas an export that cannot be read only fails itself).
     """
     digest = _hashing(target.path, span, workers)
     reading, rows, parts = _Reading(target, span, context), Rows(), list[Part]()
+    writing: Future[list[Part]] | None = None
     for name, frame in reading.frames():
         rows.add(name, frame)
         if rows.size_bytes >= batch.max_bytes:
             if digest.exception():
                 break
             ident = export_id(target.name, span.offset, span.length, digest.result())
-            parts += batch.write(rows.identified(ident), is_tail=span.is_tail)
+            parts += writing.result() if writing else []
+            writing = workers.submit(batch.write, rows.identified(ident), is_tail=span.is_tail)
             rows = Rows()
+    parts += writing.result() if writing else []
     piece = reading.piece(None if digest.exception() else digest.result())
     if piece.status == FAILED:
         batch.discard(parts)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from flows import lease
 from flows.batches import MAX_BYTES, Batch
 from flows.config import Config
-from flows.config_errors import ConfigError, Problem
-from flows.ingesting import Ingester, Progress, jobs
+from flows.config_errors import ConfigError
+from flows.ingesting import Ingester, Progress, jobs, unmatched
 from flows.lease import BusyError
 from flows.manifest import Manifest, ManifestError, opened
 from flows.repair import repair
@@ -51,7 +51,8 @@ def ingest(
 ) -> IngestReport:
     """Read what is new in the configured exports into the lake.
 
-    May be killed at any moment: what was committed stays, the rest is read by the next ingest.
+    May be killed at any moment: what was committed stays, the rest is read by the next ingest. A source that matches no
+    file is an error of the report and keeps none of the others from being read.
 
     Args:
         config: the configuration.
@@ -60,7 +61,6 @@ def ingest(
         batch_bytes: rows held in memory before they are written.
 
     Raises:
-        ConfigError: a source matches no file.
         BusyError: another process writes to the data folder.
         ManifestError: the manifest is damaged or missing.
         OSError: the data folder cannot be written, or the disk is full.
@@ -102,8 +102,6 @@ def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> Inge
     with opened(config.data) as manifest, ThreadPoolExecutor(1, "hash") as workers:
         notes = repair(config.data, manifest)
         todo, empty = jobs(config)
-        if empty:
-            raise ConfigError(config.path, [Problem(None, f"{s.where}: no file matches {s.path}") for s in empty])
         batch = Batch(config.data / "lake", manifest, max_bytes=batch_bytes)
         ingester = Ingester(config, manifest, batch, workers)
         sizes = [job.size for job in todo]
@@ -117,7 +115,7 @@ def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> Inge
                 batch.commit()
         batch.commit()
         merged = batch.merge()
-    return IngestReport(tuple(reports), tuple(notes), merged)
+    return IngestReport((*reports, *unmatched(config, empty)), tuple(notes), merged)
 
 
 def _build(config: Config, progress: BuildProgress | None) -> BuildReport:

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, Piece
 
-UNCHANGED, SKIPPED = "unchanged", "skipped"
+UNCHANGED, SKIPPED, NO_FILE = "unchanged", "skipped", "no_file"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What became of one file.
+    """What became of one file, or of a source that matches none.
 
     Attributes:
-        path: the file.
+        path: the file; the pattern where no file matches it.
         source: its format; None = unknown.
         lines: lines read now; `used` + `ignored` + `rejected` of them.
         used: lines that made rows.
         ignored: lines passed over by a rule of the format.
         rejected: lines that could not be read; they are kept in ops.rejects.
         ignored_by: the ignored ones by rule.
-        status: loaded, unchanged (nothing new in it), failed, unknown_format or skipped (a folder).
+        status: loaded, unchanged (nothing new in it), failed, unknown_format, skipped (a folder) or no_file.
         message: what went wrong or should be known.
     """
 
@@ -63,7 +63,7 @@ class IngestReport:
     """What an ingest did.
 
     Attributes:
-        exports: every file the configuration names, in order.
+        exports: every file the configuration names, in order, then every source that matches none.
         notes: what should be known beside: parts that were set aside, rows that could not be read again.
         merged_parts: small parts of the lake that were merged into larger ones.
     """
@@ -98,8 +98,8 @@ class IngestReport:
 
     @property
     def failed(self) -> list[ExportReport]:
-        """Exports that could not be read as a whole."""
-        return self.with_status(FAILED)
+        """Exports that could not be read as a whole, and sources that match no file."""
+        return self.with_status(FAILED, NO_FILE)
 
     @property
     def unknown(self) -> list[ExportReport]:

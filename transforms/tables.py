@@ -29,6 +29,8 @@ FLAGS: dict[str, str] = {
     "open_end": "the interval had not ended when the export was collected",
     "merged_lines": "one event told over several lines",
     "node_missing": "the export does not name the node",
+    "end_before_start": "the end lies before the start; the attempt enters no run and no ledger",
+    "gpus_assumed": "no record names GPUs; nodes x gpus_per_node of the configuration",
 }
 
 
@@ -235,6 +237,7 @@ ANNOTATIONS = Table(
         _RECORD,
         Column("interruption_id", _s, "interruption it speaks of"),
         Column("cause", _s, "cause code; see reference.causes"),
+        Column("node", _s, "node the operator blames; null = none named"),
         Column("why", _s, "the operator's reason"),
         Column("author", _s, "who"),
         Column("made_at", _t, "UTC time of the label; the latest one wins"),

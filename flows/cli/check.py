@@ -20,12 +20,12 @@ def check(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """Exit 1 if a line was rejected, an export failed or has no known format, or a rule of the marts is broken."""
+    """Exit 1 if a line was rejected, an export failed or has no known format, a source matches no file, or a rule of the marts is broken."""
     settings = facts.configuration(config)
     if digest:
         return _digest(settings, json=json)
     files = landed.by_file(landed.exports(settings))
-    problems = [*_export_problems(files), *_mart_problems(settings)]
+    problems = [*_export_problems(files), *_source_problems(settings), *_mart_problems(settings)]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "exports": len(files), **lines})
@@ -53,6 +53,12 @@ def _export_problems(files: list[landed.Row]) -> list[str]:
                 f"{here(file['path'])}: the fates of its lines do not sum to {file['lines']:,}; please report it"
             )
     return found
+
+
+def _source_problems(settings: facts.Config) -> list[str]:
+    from flows.ingesting import jobs, unmatched
+
+    return [f"{source.path}: {source.message}" for source in unmatched(settings, jobs(settings)[1])]
 
 
 def _mart_problems(settings: facts.Config) -> list[str]:

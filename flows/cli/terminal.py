@@ -6,16 +6,14 @@ import json
 import shutil
 import sys
 import unicodedata
-from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
+
+from flows.cli.words import pasteable
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-
-Row = Mapping[str, Any]
-
 
 class CommandError(Exception):
     """An expected failure; the message says what to do next.
@@ -51,18 +49,18 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print a line about the work itself to standard error."""
-    _write(sys.stderr, text)
+    """Print a line about the work itself to standard error; commands named in it can be pasted."""
+    _write(sys.stderr, pasteable(text))
 
 
 def warn(text: str) -> None:
-    """Print a warning to standard error."""
-    _write(sys.stderr, f"warning: {text}", "yellow")
+    """Print a warning to standard error; commands named in it can be pasted."""
+    _write(sys.stderr, f"warning: {pasteable(text)}", "yellow")
 
 
 def fail(text: str) -> None:
-    """Print an error to standard error."""
-    _write(sys.stderr, f"error: {text}", "bold red")
+    """Print an error to standard error; commands named in it can be pasted."""
+    _write(sys.stderr, f"error: {pasteable(text)}", "bold red")
 
 
 def title(text: str) -> None:
@@ -73,19 +71,6 @@ def title(text: str) -> None:
 def say_json(value: object) -> None:
     """Print `value` as JSON, in ASCII, times in ISO 8601."""
     sys.stdout.write(json.dumps(value, default=_plain, indent=2, ensure_ascii=True) + "\n")
-
-
-def say_table(rows: Sequence[Row], columns: Sequence[str]) -> None:
-    """Print rows: a table on a terminal, aligned lines elsewhere, never cut there."""
-    cells = [[clean(shown(row.get(c))) for c in columns] for row in rows]
-    right = [bool(rows) and all(isinstance(r.get(c), int | float | None) for r in rows) for c in columns]
-    if sys.stdout.isatty():
-        _rich_table(columns, cells, right)
-        return
-    widths = [max(len(name), *(len(row[i]) for row in cells)) if cells else len(name) for i, name in enumerate(columns)]
-    for line in [list(columns), *cells]:
-        padded = (t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True))
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
 
 
 def shown(value: object) -> object:
@@ -150,19 +135,6 @@ def _write(stream: TextIO, text: str, style: str = "") -> None:
         console.print(Text("\n".join(lines), style=style))
         return
     stream.write("\n".join(lines) + "\n")
-
-
-def _rich_table(columns: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, is_right in zip(columns, right, strict=True):
-        table.add_column(Text(name), justify="right" if is_right else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(markup=False, highlight=False, emoji=False).print(table)
 
 
 def _plain(value: object) -> object:

@@ -25,12 +25,11 @@ def identified(frame: pl.DataFrame) -> pl.DataFrame:
     Args:
         frame: `cluster` and any of the value columns of `job_attempts`, with its types; absent ones count as null.
     """
-    return frame.with_columns(
-        _hash(frame, FACT).alias("record_id"),
-        pl.sum_horizontal(pl.col(n).is_not_null() for n in VALUES if n in frame.columns)
-        .cast(pl.Int64)
-        .alias("filled_columns"),
-    )
+    empty = {n: frame.get_column(n).null_count() for n in VALUES if n in frame.columns}
+    full = sum(not count for count in empty.values())
+    mixed = (pl.col(n).is_not_null() for n, count in empty.items() if 0 < count < frame.height)
+    filled = pl.sum_horizontal(pl.lit(full, pl.Int64), *mixed).cast(pl.Int64)
+    return frame.with_columns(_hash(frame, FACT).alias("record_id"), filled.alias("filled_columns"))
 
 
 def _hash(frame: pl.DataFrame, names: Sequence[str]) -> pl.Expr:
@@ -66,22 +65,23 @@ def _constant(frame: pl.DataFrame, name: str) -> str | None:
     return str(first.cast(pl.String).item()) if (column.to_physical() == first.item()).all() else None
 
 
-def flags(frame: pl.DataFrame, causes: Iterable[tuple[str, pl.Expr]]) -> pl.Series:
+def flags(height: int, causes: Iterable[tuple[str, pl.Series]]) -> pl.Series:
     """Return the list of flags of each row.
 
     Args:
-        frame: rows.
-        causes: flag and the Boolean expression that sets it; a flag may come several times.
+        height: rows.
+        causes: flag and the Boolean series that sets it; a flag may come several times.
     """
-    by_flag: dict[str, list[pl.Expr]] = {}
+    by_flag: dict[str, pl.Series] = {}
     for flag, cause in causes:
-        by_flag.setdefault(flag, []).append(cause)
+        if cause.any():
+            known = cause.fill_null(value=False)
+            by_flag[flag] = by_flag[flag] | known if flag in by_flag else known
+    if not by_flag:
+        return pl.Series("flags", [[]], pl.List(pl.String)).new_from_index(0, height)
     names = sorted(by_flag, key=list(FLAGS).index)
-    marks = frame.select(pl.any_horizontal(by_flag[n]).fill_null(False).alias(n) for n in names)
-    found = [n for n in names if marks.get_column(n).any()]
-    if not found:
-        return pl.Series("flags", [[]], pl.List(pl.String)).new_from_index(0, frame.height)
-    parts = [pl.when(n).then(pl.lit(n)) for n in found]
+    marks = pl.DataFrame([by_flag[n].alias(n) for n in names])
+    parts = [pl.when(n).then(pl.lit(n)) for n in names]
     return marks.select(pl.concat_list(parts).list.drop_nulls().alias("flags")).get_column("flags")
 
 

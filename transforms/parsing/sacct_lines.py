@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 
 import polars as pl
@@ -120,18 +121,16 @@ def _scan(data: bytes, separator: str, names: list[str]) -> pl.LazyFrame:
 
 def _fields(text: _Text, layout: Layout, lines: int, *, needs_cluster: bool) -> pl.DataFrame | None:
     """Return the wanted fields of each line with its position and kind; None if Polars counts the lines otherwise."""
-    whole = _scan(text.data, unused_character(text.data) or "", ["text"])
-    line = pl.col("text")
-    is_whole = line.str.count_matches(text.mark, literal=True) == layout.width - 1
-    if b"\r" in text.data:  # inside a line; Polars would drop it from the end of a field
-        is_whole = is_whole & line.str.contains("\r", literal=True).not_()
     fields = _scan(text.data, text.mark, [f"c{i}" for i in range(layout.width)])
     wanted = fields.select(pl.col(f"c{i}").alias(ours) for ours, i in layout.wanted.items())
-    checked, values = pl.collect_all([whole.select(is_whole), wanted])
-    if not checked.height == values.height == lines:
+    if _is_even(text, layout, lines):
+        values, is_whole = wanted.collect(), None
+    else:
+        values, is_whole = pl.collect_all([wanted, _whole(text, layout)])
+    if not (values.height == lines and (is_whole is None or is_whole.height == lines)):
         return None
     job = pl.col("job_id")
-    is_odd = pl.lit(checked.get_column("text").fill_null(False)).not_()
+    is_odd = pl.lit(False) if is_whole is None else pl.lit(is_whole.to_series().fill_null(value=False)).not_()
     if needs_cluster:
         is_odd = is_odd | pl.col("cluster").is_null()
     kind = (
@@ -146,6 +145,30 @@ def _fields(text: _Text, layout: Layout, lines: int, *, needs_cluster: bool) -> 
     return values.with_columns(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("position"), kind.cast(pl.Int8).alias("kind")
     )
+
+
+def _is_even(text: _Text, layout: Layout, lines: int) -> bool:
+    """Tell whether every line has a field for each column and no carriage return, at one look."""
+    if b"\r" in text.data or len(text.mark.encode()) > 1:
+        return False
+    line = text.mark.encode() * (layout.width - 1) + b"\n"
+    marks = text.data.translate(None, _all_but(text.mark))
+    return marks + b"\n" * (not text.data.endswith(b"\n")) == line * lines
+
+
+@cache
+def _all_but(mark: str) -> bytes:
+    """Return every byte but `mark` and the line feed."""
+    return bytes(set(range(256)) - {ord(mark), ord("\n")})
+
+
+def _whole(text: _Text, layout: Layout) -> pl.LazyFrame:
+    """Tell for each line whether it has a field for each column."""
+    line = pl.col("text")
+    is_whole = line.str.count_matches(text.mark, literal=True) == layout.width - 1
+    if b"\r" in text.data:  # inside a line; Polars would drop it from the end of a field
+        is_whole = is_whole & line.str.contains("\r", literal=True).not_()
+    return _scan(text.data, unused_character(text.data) or "", ["text"]).select(is_whole)
 
 
 class _Reader:

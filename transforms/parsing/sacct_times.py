@@ -11,7 +11,7 @@ _OURS = {"submit": "submitted_at", "eligible": "eligible_at", "start": "started_
 
 
 def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Return `frame` with `submitted_at`, `eligible_at`, `started_at`, `ended_at`, and flags in columns `<flag>?...`.
+    """Return `submitted_at`, `eligible_at`, `started_at`, `ended_at`, and flags in columns `<flag>?...`.
 
     Where the clock was set back, that pair of Start and End holds whose distance is Elapsed plus Suspended; if no or
     several pairs fit, the earliest, flagged. A Start (or End) that never was on the clock is counted from the other one.
@@ -22,8 +22,10 @@ def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
         zone: IANA zone of the times.
     """
     present = [c for c in _OURS if c in frame.columns]
-    for column in present:
-        read = read_times(frame.get_column(column), zone)
+    readings = {c: read_times(frame.get_column(c), zone) for c in present}
+    if not any(read.get_column(n).any() for read in readings.values() for n in ("is_ambiguous", "is_nonexistent")):
+        return _plain(readings)
+    for column, read in readings.items():
         frame = frame.hstack([times.alias(f"{column}.{times.name}") for times in read.get_columns()])
     for needed in ("start", "end"):
         if needed not in present:
@@ -43,8 +45,18 @@ def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
             .not_()
             .alias("is_start_empty")
         )
-    dropped = [c for c in frame.columns if c in _OURS or c.split(".")[0] in _OURS] + ["is_derived"]
-    return frame.with_columns(out).drop(dropped)
+    return frame.select(out)
+
+
+def _plain(readings: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return what `placed` does where the clock was never changed."""
+    columns = [read.get_column("instant").alias(_OURS[c]) for c, read in readings.items()]
+    columns += [read.get_column("is_unreadable").alias(f"value_unreadable?{c}") for c, read in readings.items()]
+    if "start" in readings:
+        start = readings["start"]
+        is_told = start.get_column("instant").is_not_null() | start.get_column("is_unreadable")
+        columns.append((~is_told).alias("is_start_empty"))
+    return pl.DataFrame(columns)
 
 
 def _absent(column: str) -> list[pl.Expr]:

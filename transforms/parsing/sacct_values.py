@@ -16,6 +16,7 @@ from transforms.parsing.sacct_times import placed
 from transforms.parsing.states import exit_code, read_state
 from transforms.tables import JOB_ATTEMPTS
 
+_COLUMNS = tuple(JOB_ATTEMPTS.schema)
 _NO_NODES = ("", "None assigned", "None", "(null)", "Unknown", "N/A")
 _NO_WORD = ("", "None", "(null)", "Unknown", "N/A")
 _PENDING_TASKS = re.compile(r"\[([0-9,\-:]+)(?:%[0-9]+)?\]")
@@ -48,9 +49,7 @@ def _exits(code: str, signal: str) -> Read:
 
 def _limits(*, is_minutes: bool) -> Read:
     names = ("time_limit_seconds", "is_time_limit_unlimited", "value_unreadable?")
-    return _expressions(
-        lambda c: dict(zip(names, durations.limit_seconds(c, is_minutes=is_minutes), strict=True))
-    )
+    return _expressions(lambda c: dict(zip(names, durations.limit_seconds(c, is_minutes=is_minutes), strict=True)))
 
 
 def _elapsed(texts: pl.Series) -> pl.DataFrame:
@@ -78,13 +77,18 @@ _READERS: dict[str, Read] = {
         lambda c: dict(zip(("gpus", "gpu_type", "value_unreadable?"), tres.allocated_gpus(c), strict=True))
     ),
     "alloc_gres": _expressions(
-        lambda c: dict(zip(("gpus", "gpu_type", "value_unreadable?"), tres.allocated_gres(c), strict=True))
+        lambda c: dict(zip(("gres", "gres_type", "value_unreadable?"), tres.allocated_gres(c), strict=True))
     ),
     "req_mem": _expressions(
-        lambda c: dict(zip(("req_mem_bytes", "req_mem_per", "value_unreadable?"), sizes.requested_memory(c), strict=True))
+        lambda c: dict(
+            zip(("req_mem_bytes", "req_mem_per", "value_unreadable?"), sizes.requested_memory(c), strict=True)
+        )
     ),
 }
-_INSTEAD = {"elapsed": "elapsed_raw", "time_limit_raw": "time_limit"}  # where the second is present, the first is not read
+_INSTEAD = {
+    "elapsed": "elapsed_raw",
+    "time_limit_raw": "time_limit",
+}  # where the second is present, the first is not read
 
 
 @dataclass
@@ -97,17 +101,14 @@ class _Typed:
 
     def take(self, read: pl.DataFrame) -> None:
         for column in read.get_columns():
-            if column.name.endswith("?"):
-                self.causes.append((column.name[:-1], column))
+            flag, mark, _ = column.name.partition("?")
+            if mark:
+                self.causes.append((flag, column))
             else:
-                self.columns[column.name] = column
+                self.columns[flag] = column
 
-    def mark(self, flag: str, *, everywhere: bool) -> None:
-        if everywhere:
-            self.causes.append((flag, self.constant(value=True)))
-
-    def constant(self, *, value: bool | None, dtype: pl.DataType | None = None) -> pl.Series:
-        return pl.Series([value], dtype=dtype or pl.Boolean()).new_from_index(0, self.height)
+    def filled(self, value: bool | str | None, dtype: pl.DataType) -> pl.Series:
+        return pl.Series([value], dtype=dtype).new_from_index(0, self.height)
 
 
 class Typist:
@@ -129,17 +130,90 @@ class Typist:
         """
         texts = {column.name: column for column in rows.get_columns()}
         typed = _Typed(rows.height)
-        typed.columns = {n: c for n, c in texts.items() if n in JOB_ATTEMPTS.schema and n not in _READERS}
-        self._read(typed, texts)
+        typed.columns = {n: c for n, c in texts.items() if n in _COLUMNS and n not in _READERS}
+        for column, read in self._readers.items():
+            if column in texts and _INSTEAD.get(column) not in texts:
+                typed.take(read(texts[column]))
+        if "state" in texts:
+            typed.columns["state_raw"] = texts["state"]
+        _gpus(typed)
         _arrays(typed, texts["job_id"])
-        is_request = _nodes(typed)
-        is_empty = self._times(typed, rows, zone)
-        _requests(typed, is_request, is_empty)
+        _words(typed)
+        _times(typed, texts, zone)
         typed.causes += [("decoded", texts["is_decoded"]), ("free_text_unreadable", texts["is_free_text_lost"])]
-        typed.mark("submit_absent", everywhere="submit" not in texts)
-        typed.mark("start_absent", everywhere="start" not in texts)
+        for column in ("submit", "start"):
+            typed.causes.append((f"{column}_absent", typed.filled(column not in texts, pl.Boolean())))
         typed.columns["flags"] = flags(rows.height, typed.causes)
-        typed.columns["cluster"] = pl.Series([cluster], dtype=pl.String).new_from_index(0, rows.height)
-        names = [*(name for name in JOB_ATTEMPTS.schema if name in typed.columns)]
-        frame = pl.DataFrame([typed.columns[n].alias(n) for n in names] + [texts["position"]])
-        return identified(frame)
+        typed.columns["cluster"] = typed.filled(cluster, pl.String())
+        names = [name for name in _COLUMNS if name in typed.columns]
+        return identified(pl.DataFrame([typed.columns[n].alias(n) for n in names] + [texts["position"]]))
+
+
+def _gpus(typed: _Typed) -> None:
+    """Take the GPUs of AllocGRES where AllocTRES is absent or empty."""
+    gres, kinds = typed.columns.pop("gres", None), typed.columns.pop("gres_type", None)
+    if gres is None or kinds is None:
+        return
+    has_tres = typed.columns["gpus"].is_not_null() if "gpus" in typed.columns else typed.filled(False, pl.Boolean())
+    for name, old in (("gpus", gres), ("gpu_type", kinds)):
+        typed.columns[name] = typed.columns[name].zip_with(has_tres, old) if name in typed.columns else old
+
+
+def _arrays(typed: _Typed, job: pl.Series) -> None:
+    """Read array and heterogeneous job ids, and how many tasks a pending array record stands for."""
+    for mark, name, pattern in (("_", "array_job_id", r"^([0-9]+)_"), ("+", "het_job_id", r"^([0-9]+)\+")):
+        is_there = job.str.contains(mark, literal=True).any()
+        typed.columns[name] = job.str.extract(pattern) if is_there else typed.filled(None, pl.String())
+    typed.columns["array_tasks_pending"] = typed.filled(None, pl.Int64())
+    if job.str.contains("[", literal=True).any():
+        tasks = [pending_tasks(j) if "[" in j else None for j in job.to_list()]
+        typed.columns["array_tasks_pending"] = pl.Series(tasks, dtype=pl.Int64)
+        cut = [t is None and "[" in j for t, j in zip(tasks, job.to_list(), strict=True)]
+        typed.causes.append(("array_cut", pl.Series(cut, dtype=pl.Boolean)))
+
+
+def pending_tasks(job_id: str) -> int | None:
+    """Return how many tasks `5000_[3-10%2]` stands for; None where the list is cut (`...`) or unreadable."""
+    found = _PENDING_TASKS.search(job_id)
+    if found is None:
+        return None
+    total = 0
+    for part in found.group(1).split(","):
+        step = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", part)
+        if step is None or step.group(3) == "0":
+            return None
+        low, high = int(step.group(1)), int(step.group(2) or step.group(1))
+        total += len(range(low, high + 1, int(step.group(3) or 1)))
+    return total if 0 < total <= _MAX_TASKS else None
+
+
+def _words(typed: _Typed) -> None:
+    """Turn words for "nothing" into null; a row whose node list is `None assigned` is a request."""
+    nodes = typed.columns.get("node_list")
+    typed.columns["is_request"] = (
+        typed.filled(False, pl.Boolean()) if nodes is None else (nodes == "None assigned").fill_null(value=False)
+    )
+    for name in ("reason", "failed_node", "reservation", "node_list"):
+        if name in typed.columns:
+            typed.columns[name] = _without(typed.columns[name], _NO_NODES if name == "node_list" else _NO_WORD)
+
+
+def _without(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
+    is_word = texts.is_in(words)
+    return texts.set(is_word, None) if is_word.any() else texts
+
+
+def _times(typed: _Typed, texts: dict[str, pl.Series], zone: str) -> None:
+    """Read the times; a row whose Start is empty is a request, one whose Start cannot be read lacks a time."""
+    names = [n for n in ("elapsed_seconds", "suspended_seconds") if n in typed.columns]
+    stamps = [texts[n] for n in ("submit", "eligible", "start", "end") if n in texts]
+    given = pl.DataFrame([*stamps, *(typed.columns[n].alias(n) for n in names), texts["position"]])
+    times = placed(given, zone)
+    is_empty = times.get_column("is_start_empty") if "start" in texts else None
+    typed.take(times.drop("is_start_empty", strict=False))
+    is_request = typed.columns["is_request"]
+    if is_empty is None:
+        typed.causes.append(("time_missing", ~is_request))
+    else:
+        typed.columns["is_request"] = is_request | is_empty
+        typed.causes.append(("time_missing", typed.columns["started_at"].is_null() & ~typed.columns["is_request"]))

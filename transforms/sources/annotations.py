@@ -17,8 +17,8 @@ from transforms.stream import ExportStream
 from transforms.tables import ANNOTATIONS
 
 _REQUIRED = ("interruption_id", "cause", "made_at")
-_TEXTS = ("cluster", "interruption_id", "cause", "why", "author")
-_RECORD = ("cluster", "interruption_id", "cause", "why", "author", "made_at")
+_TEXTS = ("cluster", "interruption_id", "cause", "node", "why", "author")
+_RECORD = ("cluster", "interruption_id", "cause", "node", "why", "author", "made_at")
 
 
 def sniff(head: bytes) -> bool:

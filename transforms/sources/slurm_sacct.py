@@ -16,7 +16,7 @@ from transforms.outcome import Context, MissingSettingError, Parsed, Reject, Unr
 from transforms.parsing.attempts import host_lists
 from transforms.parsing.sacct_columns import Layout, configured_layout, read_header
 from transforms.parsing.sacct_lines import Section, read_section
-from transforms.parsing.sacct_values import attempts
+from transforms.parsing.sacct_values import Typist
 from transforms.registry import Source
 from transforms.stream import HEAD_BYTES, ExportStream
 from transforms.tables import HOST_LISTS, JOB_ATTEMPTS, UTC
@@ -49,12 +49,12 @@ def parse(stream: ExportStream, ctx: Context) -> Iterator[Parsed]:
         UnreadableExportError: there is no header and no columns are configured.
         MissingSettingError: the cluster or its zone is not known.
     """
-    export = _Export(ctx)
+    export, typist = _Export(ctx), Typist()
     waiting: deque[tuple[_Lines, Future[list[pl.DataFrame]]]] = deque()
     with ThreadPoolExecutor(1) as pool:  # splitting the next lines and typing the last ones keep a core each busy
         for lines in export.lines(stream):
-            waiting.append((lines, pool.submit(_typed, lines.section.rows, ctx)))
-            if len(waiting) > 1:
+            waiting.append((lines, pool.submit(_typed, typist, lines.section.rows, ctx)))
+            if len(waiting) > 2:
                 yield from export.parsed(*_done(waiting))
         while waiting:
             yield from export.parsed(*_done(waiting))
@@ -75,9 +75,9 @@ def _done(waiting: deque[tuple[_Lines, Future[list[pl.DataFrame]]]]) -> tuple[_L
     return lines, future.result()
 
 
-def _typed(rows: pl.DataFrame, ctx: Context) -> list[pl.DataFrame]:
+def _typed(typist: Typist, rows: pl.DataFrame, ctx: Context) -> list[pl.DataFrame]:
     """Return job attempts, a frame for each cluster."""
-    return [attempts(part, cluster, ctx.zone_of(cluster)) for cluster, part in _by_cluster(rows, ctx.cluster)]
+    return [typist.attempts(part, cluster, ctx.zone_of(cluster)) for cluster, part in _by_cluster(rows, ctx.cluster)]
 
 
 class _Export:

@@ -1,6 +1,6 @@
--- One row per fault: events of one kind on one device, coalesced, until the node is reset or taken out and back.
--- A boot, and the end of a DOWN, DRAIN or FAIL interval, clear what stood before; an interval still open clears
--- nothing.
+-- One row per fault: events of one kind on one device, coalesced, until it was cleared.
+-- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, and a later job that ran well on the node clear what
+-- stood before; an interval still open clears nothing.
 with clearings as (
     select
         cluster,
@@ -16,7 +16,15 @@ with clearings as (
         ended_at,
         concat('end of ', state)
     from staging.scheduler__node_states
-    where ended_at is not null and state in ('DOWN', 'DRAIN', 'DRAINED', 'DRAINING', 'FAIL')
+    where ended_at is not null and is_out
+    union all
+    select
+        cluster,
+        node,
+        occurred_at,
+        'driver reload'
+    from intermediate.hardware__events
+    where event_class = 'driver_load'
 ),
 
 distinct_clearings as (
@@ -51,14 +59,23 @@ events as (
 until as (
     select
         events.*,
-        distinct_clearings.cleared_at,
-        distinct_clearings.cleared_by
+        least(distinct_clearings.cleared_at, proven.proven_at) as cleared_at,
+        if(
+            distinct_clearings.cleared_at <= coalesce(proven.proven_at, timestamptz 'infinity'),
+            distinct_clearings.cleared_by,
+            if(proven.proven_at is null, null, 'a later job ran well')
+        ) as cleared_by
     from events
     asof left join distinct_clearings
         on
             events.cluster = distinct_clearings.cluster
             and events.node = distinct_clearings.node
             and events.occurred_at < distinct_clearings.cleared_at
+    asof left join intermediate.nodes__proven as proven
+        on
+            events.cluster = proven.cluster
+            and events.node = proven.node
+            and events.occurred_at < proven.started_at
 ),
 
 gaps as (

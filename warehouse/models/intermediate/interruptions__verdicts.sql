@@ -1,6 +1,12 @@
 -- One row per interruption with its verdict, its class and what it cost, from the scheduler alone where nothing better
 -- is known: lost work is assumed to be half a checkpoint interval, restarting takes the configured overhead.
-with telemetry as (
+with hints as (
+    select distinct interruption_id
+    from intermediate.attribution__weights
+    where suspect is not null and log_weight > 0
+),
+
+telemetry as (
     select
         cluster,
         count(*) as events
@@ -19,6 +25,7 @@ judged as (
         verdicts.suspect as culprit_node,
         verdicts.suspect_gpu as culprit_gpu,
         coalesce(telemetry.events, 0) > 0 as has_telemetry,
+        hints.interruption_id is not null as has_hints,
         -- integer seconds throughout, so that the ledger sums exactly
         epoch(index.ended_at)::bigint - epoch(index.started_at)::bigint
         - coalesce(index.suspended_seconds, 0) as ran_seconds
@@ -29,10 +36,12 @@ judged as (
         on verdicts.cause = causes.code
     left join telemetry
         on index.cluster = telemetry.cluster
+    left join hints
+        on index.interruption_id = hints.interruption_id
 )
 
 select
-    * exclude (cause_class, hardware_at_best, has_telemetry),
+    * exclude (cause_class, hardware_at_best, has_telemetry, has_hints),
     cause_class as class,
     cause_class = 'planned' as is_planned,
     case
@@ -44,6 +53,7 @@ select
         when cause <> 'unknown' then null
         when node_names is null then 'the scheduler names no nodes'
         when not has_telemetry then 'no hardware events of this cluster were loaded'
+        when has_hints then 'the machine evidence is too weak to name a cause, and there is no training log'
         else 'no machine evidence in the window, and no training log'
     end as unknown_reason,
     least(greatest(ran_seconds, 0), restart_overhead_seconds) as starting_seconds,

@@ -11,7 +11,7 @@ with ordered as (
             rows between unbounded preceding and 1 preceding
         ) as out_until
     from staging.scheduler__node_states
-    where state in ('DOWN', 'DRAIN', 'DRAINED', 'DRAINING', 'FAIL', 'FAILING', 'MAINT', 'ERROR')
+    where is_out
 ),
 
 islands as (

@@ -1,5 +1,5 @@
 -- One row per node: how long tracked runs and other jobs held it, how often it is blamed, and how long it was out.
--- `blamed` counts incidents, so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked
+-- Blame is for stops whose cause is confirmed or suspected hardware, not for a user's own. `blamed` counts incidents, so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked
 -- runs held, with its exact Poisson interval. Nodes without exposure have no rate.
 with held as (
     select
@@ -32,7 +32,7 @@ blame as (
         count(distinct incident_id) as blamed,
         arg_max(cause, interrupted_at) as last_cause
     from marts.interruptions
-    where culprit_node is not null
+    where culprit_node is not null and hardware <> 'no'
     group by cluster, culprit_node
 ),
 
@@ -66,6 +66,7 @@ named as (
 select
     named.cluster,
     named.node,
+    scheduled.node is not null as is_known_to_scheduler,
     coalesce(exposure.attempts, 0) as attempts,
     round(coalesce(exposure.tracked_seconds, 0) / 86400, 6) as exposure_days,
     round(coalesce(exposure.job_seconds, 0) / 86400, 6) as job_days,
@@ -95,3 +96,5 @@ left join faults
     on named.cluster = faults.cluster and named.node = faults.node
 left join intermediate.nodes__days_out as days_out
     on named.cluster = days_out.cluster and named.node = days_out.node
+left join staging.scheduler__nodes as scheduled
+    on named.cluster = scheduled.cluster and named.node = scheduled.node

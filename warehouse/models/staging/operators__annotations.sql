@@ -14,6 +14,7 @@ with ranked as (
 select
     interruption_id,
     cause,
+    node,
     why,
     author,
     made_at,

@@ -1,8 +1,9 @@
 -- One row per job attempt, all jobs: the record that holds, its nulls filled from the others.
--- `observed_until` is the last instant the records vouch for: the end, or start + elapsed + suspended while it ran.
+-- `observed_until` is the last instant the records vouch for: the end; while it ran, start + elapsed + suspended, or the
+-- collection where Elapsed was not exported. An end before the start is flagged, and the attempt enters no run.
 -- GPUs that no record names are taken from the cluster's gpus_per_node and flagged `gpus_assumed`.
 with records as (
-    select * exclude (collected_at, filled_columns)
+    select * exclude (filled_columns)
     from staging.scheduler__records
 ),
 
@@ -32,7 +33,9 @@ merged as (
 
 sized as (
     select
-        merged.* exclude (gpus, node_count, flags),
+        merged.* exclude (gpus, node_count, flags, collected_at),
+        merged.collected_at as last_seen_at,
+        coalesce(merged.ended_at < merged.started_at, false) as is_reversed,
         host_lists.nodes as node_names,
         coalesce(merged.node_count, len(host_lists.nodes)) as nodes,
         coalesce(
@@ -54,14 +57,25 @@ sized as (
 )
 
 select
-    sized.* exclude (flags, is_gpus_assumed),
+    sized.* exclude (flags, is_gpus_assumed, is_reversed, last_seen_at),
     list_sort(
-        list_distinct(if(is_gpus_assumed, list_append(flags, 'gpus_assumed'), flags))
+        list_distinct(
+            list_concat(
+                flags,
+                if(is_gpus_assumed, ['gpus_assumed'], []),
+                if(is_reversed, ['end_before_start'], [])
+            )
+        )
     ) as flags,
-    coalesce(
-        ended_at,
-        started_at + to_seconds(coalesce(elapsed_seconds, 0) + coalesce(suspended_seconds, 0))
-    ) as observed_until,
+    case
+        when is_reversed then null
+        when ended_at is not null then ended_at
+        when elapsed_seconds is not null
+            then started_at + to_seconds(elapsed_seconds + coalesce(suspended_seconds, 0))
+        when state in ('RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'RESIZING', 'STOPPED')
+            then greatest(last_seen_at, started_at)
+        else started_at
+    end as observed_until,
     row_number() over (
         partition by cluster, job_id_raw
         order by started_at nulls first, submitted_at nulls first

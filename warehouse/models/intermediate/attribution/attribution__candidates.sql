@@ -47,6 +47,12 @@ select
     evidence.last_at,
     evidence.events,
     epoch(index.ended_at)::bigint - epoch(evidence.first_at)::bigint as seconds_before_end,
+    -- 0 where the events, or the interval, reach over the end
+    greatest(
+        epoch(evidence.first_at)::bigint - epoch(index.ended_at)::bigint,
+        epoch(index.ended_at)::bigint - epoch(coalesce(evidence.last_at, evidence.first_at))::bigint,
+        0
+    ) as seconds_from_end,
     evidence.record_id,
     evidence.text
 from evidence

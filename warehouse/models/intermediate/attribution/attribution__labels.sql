@@ -4,7 +4,7 @@ select
     'operator label' as kind,
     'operator_label' as evidence_class,
     index.cluster,
-    null::varchar as node,
+    annotations.node,
     'node' as device_kind,
     null::varchar as device,
     null::bigint as code,

@@ -1,5 +1,6 @@
 -- One row per interruption and interval in which one of its nodes was taken out around the attempt's end.
--- Drains of people count in their own, wider window; the class comes from the reason's words.
+-- Drains of people count in their own window; a rollout's drain in force at the end counts however early it was set, and
+-- so does a later word on the same unbroken outage that names a part. The class comes from the reason's words.
 with states as (
     select
         states.*,
@@ -36,14 +37,26 @@ inner join intermediate.interruptions__index as index
     on nodes.record_id = index.record_id
 cross join settings.attribution as attribution
 where
-    states.started_at between greatest(
-        index.started_at,
-        index.ended_at - to_seconds(
-            if(states.is_person, attribution.maintenance_before_seconds, attribution.before_seconds)
+    (
+        -- begun around the end
+        states.started_at between greatest(
+            index.started_at,
+            index.ended_at - to_seconds(
+                if(states.is_person, attribution.maintenance_before_seconds, attribution.before_seconds)
+            )
         )
-    )
-    and index.ended_at + to_seconds(
-        if(states.is_person, attribution.maintenance_after_seconds, attribution.after_seconds)
+        and index.ended_at + to_seconds(
+            if(states.is_person, attribution.maintenance_after_seconds, attribution.after_seconds)
+        )
+        -- a rollout's drain in force at the end
+        or states.is_planned_rollout
+        and states.started_at between index.started_at and index.ended_at
+        and states.observed_until >= index.ended_at
+        -- a later word on the outage that began around the end, if it names a part
+        or states.evidence_class not in ('reason_other', 'reason_none', 'reason_planned', 'reason_host_maintenance')
+        and states.outage_started_at between index.started_at and index.ended_at + to_seconds(attribution.after_seconds)
+        and states.started_at between index.ended_at and index.ended_at + interval 7 day
+        and states.observed_until >= index.ended_at
     )
     and (
         states.started_at <= index.ended_at

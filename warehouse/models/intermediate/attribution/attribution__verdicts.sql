@@ -20,6 +20,7 @@ labelled as (
     select
         interruption_id,
         labelled_cause,
+        node as labelled_node,
         evidence_id
     from intermediate.attribution__candidates
     where kind = 'operator label'
@@ -35,7 +36,9 @@ select
     end as confidence,
     if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
     coalesce(labelled.evidence_id, ranked.evidence_id) as evidence_id,
-    if(coalesce(labelled.labelled_cause = ranked.cause, true), ranked.suspect, null) as suspect,
+    if(
+        labelled.labelled_cause is null or priors.scope = 'node', coalesce(labelled.labelled_node, ranked.suspect), null
+    ) as suspect,
     if(coalesce(labelled.labelled_cause = ranked.cause, true), ranked.suspect_gpu, null) as suspect_gpu,
     ranked.is_confirmed and coalesce(labelled.labelled_cause = ranked.cause, true) as is_confirmed,
     if(labelled.labelled_cause is null, ranked.runner_up_cause, ranked.cause) as runner_up_cause,
@@ -43,3 +46,5 @@ select
 from ranked
 left join labelled
     on ranked.interruption_id = labelled.interruption_id
+left join reference.cause_priors as priors
+    on labelled.labelled_cause = priors.cause

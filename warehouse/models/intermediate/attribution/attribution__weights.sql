@@ -36,7 +36,7 @@ chances as (
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') then 1
-            when abs(voted.seconds_before_end) <= timing.near_seconds
+            when voted.seconds_from_end <= timing.near_seconds
                 then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
             else 1 - timing.near_share
         end as nearness

@@ -11,6 +11,7 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, Parameter
 
 from flows.cli.terminal import CommandError, fail
+from flows.cli.words import config_given
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("goodput demo", "goodput demo ./try-it"),
@@ -21,15 +22,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "build": ("goodput build",),
     "status": ("goodput status",),
     "check": ("goodput check", "goodput check --digest"),
-    "interruptions": ("goodput interruptions --since 24h", "goodput interruptions --run llama --json"),
+    "interruptions": ("goodput interruptions --since 24h", "goodput interruptions --run 'llama-*' --json"),
     "explain": ("goodput explain --last", "goodput explain 3f9c2a", "goodput explain --job 71500"),
     "node": ("goodput node gpu008",),
-    "annotate": ('goodput annotate 3f9c2a --cause gpu_hbm --why "vendor found a bad HBM stack"',),
+    "annotate": (
+        'goodput annotate 3f9c2a --cause gpu_hbm --why "vendor found a bad HBM stack"',
+        'goodput annotate 3f9c2a --cause nic --node gpu008 --why "replaced mlx5_3" --run',
+    ),
     "sql": (
         'goodput sql "select cause, count(*) from marts.interruptions group by all"',
         "goodput sql --file lemons.sql --format csv > lemons.csv",
     ),
-    "evaluate": ("goodput evaluate truth.jsonl",),
+    "evaluate": ("goodput evaluate truth.jsonl", "goodput evaluate truth.jsonl --since 2026-05-01 --until 2026-06-01"),
     "builds": ("goodput builds",),
     "rollback": ("goodput rollback",),
 }
@@ -71,6 +75,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    config_given.set(None)
     try:
         code = make_app()(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()

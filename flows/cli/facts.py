@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.cli.terminal import CommandError
+from flows.cli.words import config_given
 
 if TYPE_CHECKING:
     from flows.config import Config as Config
@@ -30,6 +31,7 @@ def configuration(path: Path | None) -> Config:
     """
     from flows.config import ConfigError, load
 
+    config_given.set(path)
     try:
         return load(path)
     except ConfigError as error:
@@ -101,22 +103,31 @@ def duration(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
-def spoken(seconds: float | None) -> str:
-    """Return seconds as people say them: 48 s, 25 min, 3.1 h, 2.4 d; a dash for None."""
-    if seconds is None:
-        return "-"
-    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
-        if abs(seconds) < limit:
-            value = seconds / unit
-            return f"{value:.0f} {name}" if unit < 3600 else f"{value:.1f} {name}"
-    return f"{seconds / 86400:.1f} d"
+def moment(text: str) -> datetime:
+    """Return a time: a duration before now, or a day or time as ISO 8601 writes it, in UTC where no zone is given.
+
+    Raises:
+        CommandError: it is none (exit 2).
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    else:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    try:
+        return datetime.now(UTC) - duration(text)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+    except CommandError:
+        raise CommandError(f"{text!r} is no time; write 24h, 7d, 2026-05-04 or 2026-05-04T13:30:00Z", 2) from None
 
 
-def gpu_hours(seconds: float | None) -> str:
-    """Return GPU-seconds as GPU-hours; a dash for None."""
-    return "-" if seconds is None else f"{seconds / 3600:,.2f}"
-
-
-def percent(share: float | None) -> str:
-    """Return a share as a whole percentage; a dash for None."""
-    return "-" if share is None else f"{share:.0%}"
+def has_column(config: Config, mart: str, column: str) -> bool:
+    """Tell whether the published build has a column: builds of former versions may lack newer ones."""
+    sql = """
+        select count(*) as n
+        from information_schema.columns
+        where table_schema = 'marts' and table_name = ? and column_name = ?
+    """
+    return bool(rows(config, sql, [mart, column])[0]["n"])

@@ -2,44 +2,56 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import note, say, say_json, say_table
+from flows.cli.tables import say_table
+from flows.cli.terminal import note, say, say_json, warn
+from flows.cli.words import WEAK, counted, gpu_hours, is_weak, spoken, sure
 
-COLUMNS = ("id", "interrupted_at", "run", "job", "class", "cause", "sure", "node", "down", "gpu_hours")
+COLUMNS = ("id", "at_utc", "run", "job", "class", "cause", "sure", "node", "down", "held_gpuh", "waiting_gpuh")
+
+NARROW = (("run", 14), ("job", 0), ("at_utc", 16), ("down", 0), ("run", 0), ("class", 0), ("waiting_gpuh", 0),
+          ("node", 8), ("held_gpuh", 0), ("node", 0), ("sure", 0))  # fmt: skip
+"""Never the id, the day and minute, or the cause."""
+
+HELD = ("stalled_gpu_seconds", "lost_work_gpu_seconds", "starting_gpu_seconds")
+
+MAX_RUNS = 10
 
 
 def interruptions(
     *,
-    since: Annotated[str | None, Parameter(help="Only those of the last 45m, 24h, 7d, 2w.")] = None,
-    run: Annotated[str | None, Parameter(help="Only those of one run: its name or id.")] = None,
+    since: Annotated[str | None, Parameter(help="Only those of the last 45m, 24h, 7d, 2w, or since a day or time.")] = None,
+    run: Annotated[
+        str | None, Parameter(help="Only those of some runs: id, name, part of the name, or a pattern such as 'llama-*'.")
+    ] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """List interruptions: when, of what, why, how sure, and what each cost."""
+    """List interruptions: when, of what, why, how sure, and what each cost. Times are UTC."""
     settings = facts.configuration(config)
     conditions: list[str] = ["true"]
     params: list[object] = []
     if since is not None:
         conditions.append("i.interrupted_at >= ?")
-        params.append(datetime.now(UTC) - facts.duration(since))
+        params.append(facts.moment(since))
     if run is not None:
-        conditions.append("? in (i.run, i.run_id)")
-        params.append(run)
+        conditions.append("list_contains(?::varchar[], i.run_id)")
+        params.append(_runs_called(settings, run))
     found = facts.rows(
         settings, f"{facts.INTERRUPTIONS} where {' and '.join(conditions)} order by i.interrupted_at", params
     )
     if json:
         say_json(found)
-        return 0
-    if found:
-        say_table([brief(row) for row in found], COLUMNS)
-        say(summary(found))
+    elif found:
+        say_table([brief(row) for row in found], COLUMNS, narrow=NARROW, right=("sure", "down", *COLUMNS[-2:]))
+        for line in summary(found):
+            say(line)
         note("`goodput explain ID` shows the evidence of one")
     else:
         _say_none(settings)
@@ -50,25 +62,77 @@ def brief(row: facts.Row) -> facts.Row:
     """Return an interruption as one line of a table."""
     return {
         "id": row["interruption_id"][: facts.ID_DIGITS],
-        "interrupted_at": row["interrupted_at"],
+        "at_utc": row["interrupted_at"],
         "run": row["run"] or row["run_id"],
         "job": row["job_id"],
         "class": row["class"],
         "cause": row["cause"],
-        "sure": facts.percent(row["confidence"]),
+        "sure": sure(row),
         "node": row["culprit_node"],
-        "down": facts.spoken(row["down_seconds"]),
-        "gpu_hours": facts.gpu_hours(row["lost_gpu_seconds"]),
+        "down": spoken(row["down_seconds"]),
+        "held_gpuh": gpu_hours(held(row)),
+        "waiting_gpuh": gpu_hours(waiting(row)),
     }
 
 
-def summary(found: list[facts.Row]) -> str:
-    """Return a sentence that counts interruptions by class."""
+def held(row: facts.Row) -> int | None:
+    """Return what was lost on GPUs that were held, GPU-seconds: stalled, done again, starting up. None = unknown."""
+    return None if row["lost_gpu_seconds"] is None else sum(row[part] or 0 for part in HELD)
+
+
+def waiting(row: facts.Row) -> int | None:
+    """Return what was lost while waiting for the next start, its GPUs not held, GPU-seconds. None = unknown."""
+    return None if row["lost_gpu_seconds"] is None else row["down_gpu_seconds"] or 0
+
+
+def summary(found: list[facts.Row]) -> list[str]:
+    """Return sentences that count interruptions by class, sum up what they cost, and explain the table's marks."""
     planned = sum(bool(row["is_planned"]) for row in found)
     scheduler = sum(row["class"] == "scheduler" for row in found)
-    lost = sum(row["lost_gpu_seconds"] or 0 for row in found)
-    text = f"{len(found)} interruptions: {planned} planned, {len(found) - planned - scheduler} unexpected"
-    return f"{text}, {scheduler} by the scheduler; {facts.gpu_hours(lost)} GPU-hours lost"
+    lines = [
+        f"{counted(len(found), 'interruption')}: {planned} planned, {len(found) - planned - scheduler} unexpected, "
+        f"{scheduler} by the scheduler"
+    ]
+    priced = [row for row in found if row["lost_gpu_seconds"] is not None]
+    if priced:
+        lines.append(
+            f"GPU-hours lost: {gpu_hours(sum(held(r) or 0 for r in priced))} held (done again, starting up, stalled), "
+            f"{gpu_hours(sum(waiting(r) or 0 for r in priced))} waiting for the next start (down)"
+        )
+    if text := unpriced(found):
+        lines.append(text)
+    if any(is_weak(row) for row in found):
+        lines.append(f"? = weak: below {WEAK:.0%}, likelier wrong than right")
+    return lines
+
+
+def unpriced(found: list[facts.Row]) -> str | None:
+    """Return what to do where no record tells how many GPUs were lost; None where all do."""
+    lacking = [row for row in found if row["lost_gpu_seconds"] is None]
+    if not lacking:
+        return None
+    clusters = ", ".join(sorted({f"[clusters.{row['cluster']}]" for row in lacking}))
+    return (
+        f"GPU-hours unknown for {counted(len(lacking), 'interruption')}: the exports do not tell how many GPUs the jobs held; "
+        f"set gpus_per_node in {clusters} of goodput.toml"
+    )
+
+
+def _runs_called(settings: facts.Config, wanted: str) -> list[str]:
+    """Return the ids of the runs with this id or name; where none has it, those whose name holds it or fits the pattern."""
+    runs = facts.rows(settings, "select run_id, run from marts.runs order by started_at desc, run_id")
+    exact = [r["run_id"] for r in runs if wanted in (r["run_id"], r["run"])]
+    if exact:
+        return exact
+    folded = wanted.casefold()
+    pattern = folded if any(c in folded for c in "*?[") else f"*{folded}*"
+    found = [r["run_id"] for r in runs if fnmatchcase((r["run"] or "").casefold(), pattern)]
+    if not found:
+        names = list(dict.fromkeys(r["run"] or r["run_id"] for r in runs))
+        more = f" and {len(names) - MAX_RUNS} more" if len(names) > MAX_RUNS else ""
+        there = f"there are {', '.join(names[:MAX_RUNS])}{more}" if names else "no run is tracked; see [[runs]] in goodput.toml"
+        warn(f"no run is called {wanted}; {there}")
+    return found
 
 
 def _say_none(settings: facts.Config) -> None:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from flows.cli import facts
+from flows.cli.interruptions import held, unpriced, waiting
 from flows.cli.terminal import clean, here, say, shown, title
+from flows.cli.words import WEAK, command, confidence, counted, gpu_hours, is_weak, spoken
 
 Row = Mapping[str, Any]
 
-PLACES = 3
+PLACES = 5
 """Places of one record that the report names; the rest are counted."""
 
-ROLES = {"initiating": 0, "cascade": 1, "clean-up": 2, "bystander": 3, "noise": 4}
+ROLES = {
+    "initiating": "what began it",
+    "cascade": "followed from it",
+    "clean-up": "the job being torn down",
+    "bystander": "a fault, but not this one's cause",
+    "noise": "says nothing about it",
+}
+"""Roles of evidence in the order of the report, in words."""
+
+HARDWARE = {
+    "confirmed": "hardware confirmed: a fatal device event, a failed diagnostic or a replaced part says so",
+    "suspected": "hardware suspected: likely, but no fatal device event, failed diagnostic or replaced part proves it",
+    "no": "not hardware",
+}
 
 _LOST = (("stalled", "no progress before the end"), ("lost_work", "done again since the last checkpoint"),
-         ("starting", "starting up again"), ("down", "waiting for the next start"))  # fmt: skip
+         ("starting", "starting up again"))  # fmt: skip
 
 
 def say_report(row: Row) -> None:
@@ -43,34 +59,39 @@ def headline(row: Row) -> str:
 
 def _what(row: Row) -> list[str]:
     state = f"{row['scheduler_state']}, exit code {row['exit_code']}:{row['signal']}"
-    where = f"{row['gpus']} GPUs on {_nodes(row['nodes'])}, since {shown(row['started_at'])}"
-    lines = [f"  stopped   job {row['job_id']} attempt {row['attempt']}, {where}; Slurm says {state}"]
+    gpus = "an unknown number of GPUs" if row["gpus"] is None else counted(row["gpus"], "GPU")
+    where = f"{gpus} on {_nodes(row['nodes'])}, since {shown(row['started_at'])}"
+    which = f"job {row['job_id']}, its attempt {row['attempt']} (attempt {row['run_attempt']} of the run)"
+    lines = [f"  stopped   {which}, {where}; Slurm says {state}"]
     if row["resumed_at"] is None:
         lines.append("  resumed   not within the data")
     else:
         how = f", {row['recovery']}" if row.get("recovery") else ""
-        lines.append(f"  resumed   {shown(row['resumed_at'])}, after {facts.spoken(row['down_seconds'])}{how}")
+        lines.append(f"  resumed   {shown(row['resumed_at'])}, after {spoken(row['down_seconds'])}{how}")
     return lines
 
 
 def _nodes(nodes: object) -> str:
     if isinstance(nodes, list):
-        return f"{len(nodes)} nodes" if len(nodes) > 1 else str(nodes[0]) if nodes else "no node"
-    return f"{nodes} nodes" if isinstance(nodes, int) else str(nodes)
+        return counted(len(nodes), "node") if len(nodes) > 1 else str(nodes[0]) if nodes else "no node"
+    return counted(nodes, "node") if isinstance(nodes, int) else "an unknown number of nodes"
 
 
 def _verdict(row: Row) -> list[str]:
-    label = row.get("label") or row["cause"]
-    lines = [f"  verdict   {label} ({row['cause']}), {facts.percent(row['confidence'])} sure; class {row['class']}"]
-    if row.get("category"):
-        lines[0] += f", category {row['category']}, hardware {row['hardware']}"
+    if row["cause"] == "unknown":
+        lines = [f"  verdict   unknown: {row['unknown_reason'] or 'nothing speaks for a cause'}; class {row['class']}"]
+    else:
+        weak = f", weak: below {WEAK:.0%}, likelier wrong than right" if is_weak(row) else ""
+        name = f"{row.get('label') or row['cause']} ({row['cause']}), {confidence(row['confidence'])} sure{weak}"
+        category = f", category {row['category']}" if row.get("category") else ""
+        lines = [f"  verdict   {name}; class {row['class']}{category}"]
+        if row.get("hardware"):
+            lines.append(f"  hardware  {HARDWARE.get(row['hardware'], row['hardware']).removeprefix('hardware ')}")
     if row["culprit_node"]:
         gpu = "" if row["culprit_gpu"] is None else f", GPU {row['culprit_gpu']}"
         lines.append(f"  blamed    {row['culprit_node']}{gpu}")
     if row["runner_up_cause"]:
-        lines.append(f"  else      {row['runner_up_cause']}, {facts.percent(row['runner_up_confidence'])}")
-    if row["unknown_reason"]:
-        lines.append(f"  unknown   {row['unknown_reason']}")
+        lines.append(f"  else      {row['runner_up_cause']}, {confidence(row['runner_up_confidence'])}")
     if row.get("rule"):
         lines.append(f"  rule      {row['rule']}")
     return lines
@@ -78,17 +99,36 @@ def _verdict(row: Row) -> list[str]:
 
 def _say_evidence(evidence: list[Row]) -> None:
     say()
-    say("Evidence:" if evidence else "Evidence: none in the window.")
-    for item in sorted(evidence, key=lambda e: ROLES.get(e["role"], len(ROLES))):
+    if not evidence:
+        say("Evidence: none in the window.")
+        return
+    say("Evidence, by its part:")
+    say(f"  ({'; '.join(f'{role} = {meaning}' for role, meaning in ROLES.items())})")
+    order = list(ROLES)
+    for item in sorted(evidence, key=lambda e: order.index(e["role"]) if e["role"] in ROLES else len(order)):
         device = "" if item["gpu"] is None else f" GPU {clean(item['gpu'])}"
-        say(
-            f"  {item['role']:<10} {when(item['seconds_before_end']):>16}  {clean(item['node'])}{device}  {clean(item['class'])}"
-        )
+        what = f"{clean(item['node'])}{device}  {clean(item['class'])}{_several(item)}"
+        say(f"  {item['role']:<10} {when(item['seconds_before_end']):>16}  {what}")
         say(f"             {clean(item['text'])}")
         for place in item["places"][:PLACES]:
             say(f"             {here(place)}")
-        if len(item["places"]) > PLACES:
-            say(f"             and {len(item['places']) - PLACES} more places")
+        if (more := len(item["places"]) - PLACES) > 0:
+            say(f"             and {counted(more, 'more place')}")
+
+
+def _several(item: Row) -> str:
+    """Return how many events one piece of evidence stands for, and until when they came."""
+    if (item["events"] or 1) <= 1:
+        return ""
+    return f", {counted(item['events'], 'event')}" + _until(item["occurred_at"], item["last_at"])
+
+
+def _until(first: datetime | None, last: datetime | None) -> str:
+    if last is None or last == first:
+        return ""
+    last = last.astimezone(UTC)
+    is_same_day = first is not None and first.astimezone(UTC).date() == last.date()
+    return f", until {last:%H:%M:%S}" if is_same_day else f", until {last:%Y-%m-%d %H:%M:%S}"
 
 
 def when(seconds_before_end: float | None) -> str:
@@ -98,17 +138,20 @@ def when(seconds_before_end: float | None) -> str:
     if seconds_before_end == 0:
         return "at the end"
     side = "before" if seconds_before_end > 0 else "after"
-    return f"{facts.spoken(abs(seconds_before_end))} {side}"
+    return f"{spoken(abs(seconds_before_end))} {side}"
 
 
 def costs(row: Row) -> list[str]:
-    """Return what it cost, in GPU-hours; what is assumed rather than measured says so."""
-    lines = [f"Cost: {facts.gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost"]
+    """Return what it cost, in GPU-hours: on GPUs held, and waiting. What is assumed rather than measured says so."""
+    if row["lost_gpu_seconds"] is None:
+        return [f"Cost: {unpriced([dict(row)])}"]
     is_assumed = row["lost_work_assumed_seconds"] is not None
+    lines = [f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost", f"  {gpu_hours(held(row)):>10}  on GPUs that were held"]
     for part, meaning in _LOST:
         if seconds := row.get(f"{part}_gpu_seconds"):
             assumed = " (assumed)" if is_assumed and part in {"lost_work", "starting"} else ""
-            lines.append(f"  {facts.gpu_hours(seconds):>10}  {meaning}{assumed}")
+            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{assumed}")
+    lines.append(f"  {gpu_hours(waiting(row)):>10}  waiting for the next start, not held")
     if is_assumed:
         lines.append("  assumed = from checkpoint_interval and restart_overhead in goodput.toml; no training log says")
     return lines
@@ -122,11 +165,9 @@ def advice(row: Row) -> list[str]:
             "a training log of the run: it shows the last step, and so when progress stopped and what was lost"
         )
     if not any(e["kind"] in {"hardware event", "standing fault"} for e in row["evidence"]) and not row["is_planned"]:
-        hints.append(
-            "kernel logs of its nodes over that hour, if they are not among the sources yet (`goodput status`)"
-        )
-    if row["cause"] == "unknown":
-        hints.append(
-            f'your own knowledge: goodput annotate {row["interruption_id"][: facts.ID_DIGITS]} --cause X --why "..."'
-        )
+        status = command("status")
+        hints.append(f"kernel logs of its nodes over that hour, if they are not among the sources yet ({status})")
+    if row["cause"] == "unknown" or is_weak(row):
+        label = command(f'annotate {row["interruption_id"][: facts.ID_DIGITS]} --cause X --why "..."')
+        hints.append(f"your own knowledge: {label}")
     return hints

@@ -3,58 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flows.globs import grouped
+from flows.init_columns import Words, guess, jobs_without_header
+from flows.init_look import STAND_IN, Job, Looked, look
+from flows.init_zone import ZoneGuess
+from flows.init_zone import guess as guess_zone
+from flows.landing import expression
 
-if TYPE_CHECKING:
-    from transforms.outcome import Context
-    from transforms.registry import Source
-
-STAND_IN = "main"
-"""Name for a cluster that no export names."""
-READ_BYTES = 256 << 20
-"""How much of a file `init` reads; enough to see clusters, zones and the largest runs."""
 TOP_RUNS = 5
-_FIRST_LINE = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """What one export says.
-
-    Attributes:
-        path: the file.
-        format: its format; None = unknown or cannot be told.
-        needs: settings it needs and does not carry: zone, cluster, node, columns.
-        clusters: clusters it names.
-        jobs: (cluster, user, job name, gpus, nodes, GPU-seconds) by attempt, for job exports.
-        problem: why it cannot be read; None = it can.
-        first_line: its first line, for files that cannot be read.
-    """
-
-    path: Path
-    format: str | None = None
-    needs: frozenset[str] = frozenset()
-    clusters: frozenset[str] = frozenset()
-    jobs: dict[tuple[Any, ...], tuple[Any, ...]] = field(default_factory=dict)
-    problem: str | None = None
-    first_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunGuess:
-    """A job name of one user that looks like a training run."""
+    """A job name of one user that looks like a training run.
+
+    Attributes:
+        user: user.
+        job_name: job name.
+        attempts: attempts seen.
+        size: most GPUs that an attempt held; most nodes where no job tells its GPUs.
+        hours: GPU-hours, or node-hours.
+    """
 
     user: str
     job_name: str
     attempts: int
-    gpus: int
-    gpu_hours: float
+    size: int
+    hours: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +42,20 @@ class SourceGuess:
     """A `[[sources]]` entry.
 
     Attributes:
-        pattern: path or glob.
+        pattern: path, glob, or pattern with captures.
         format: what its files hold.
         files: how many it matches.
         needs: settings its files need and do not carry.
+        strange_nodes: captured names of nodes that no other export names.
+        columns: guessed column names of files without a header; None = the values do not tell.
     """
 
     pattern: str
     format: str
     files: int
     needs: frozenset[str]
+    strange_nodes: tuple[str, ...] = ()
+    columns: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +66,26 @@ class Survey:
         clusters: names of clusters; `main` where none is named.
         is_cluster_named: whether an export names them.
         sources: entries that cover every readable file.
+        headless: entries for files that look like jobs without a header, with their guessed columns.
         runs: the largest runs, largest first.
+        is_by_gpus: whether runs are measured in GPUs; False = no job tells its GPUs, so in nodes.
+        jobs: number of job attempts.
         gpus_per_node: commonest number of GPUs of a node by cluster, where jobs tell.
+        has_tres: whether any job attempt has AllocTRES.
+        zone: zone for times that carry none.
         unread: files that cannot be read, with why.
     """
 
     clusters: list[str]
     is_cluster_named: bool
     sources: list[SourceGuess]
+    headless: list[SourceGuess]
     runs: list[RunGuess]
+    is_by_gpus: bool
+    jobs: int
     gpus_per_node: dict[str, int]
+    has_tres: bool
+    zone: ZoneGuess
     unread: list[Looked]
 
     @property
@@ -109,103 +103,23 @@ def survey(paths: Sequence[Path]) -> Survey:
     looked = [look(path) for path in sorted(set(_files(paths)))]
     readable = [x for x in looked if x.format is not None and x.problem is None]
     named = sorted(set().union(*(x.clusters for x in readable)))
-    jobs = {key: job for x in readable for key, job in x.jobs.items()}
+    nodes = frozenset[str]().union(*(x.nodes for x in readable))
+    jobs = _all_jobs(readable, named)
+    is_by_gpus = any(job.gpus for job in jobs) or not any(job.nodes for job in jobs)
+    headless = [x for x in looked if x.format is None and x.problem is None and jobs_without_header(x.first_line)]
     return Survey(
         clusters=named or [STAND_IN],
         is_cluster_named=bool(named),
-        sources=_sources(looked, readable),
-        runs=_runs(list(jobs.values())),
-        gpus_per_node=_gpus_per_node(list(jobs.values())),
+        sources=_sources(looked, readable, nodes),
+        headless=_headless(looked, headless, Words(_words(jobs, named), nodes)),
+        runs=_runs(jobs, is_by_gpus=is_by_gpus),
+        is_by_gpus=is_by_gpus,
+        jobs=len(jobs),
+        gpus_per_node=_gpus_per_node(jobs),
+        has_tres=any(job.gpus is not None for job in jobs),
+        zone=guess_zone({x.path: x.offsets for x in readable if x.offsets}),
         unread=[x for x in looked if x.format is None or x.problem is not None],
     )
-
-
-def look(path: Path) -> Looked:
-    """Look at one file: its format, and what it needs to be read."""
-    from transforms import registry
-    from transforms.stream import HEAD_BYTES, opened
-
-    try:
-        with path.open("rb") as raw:
-            head = opened(raw).read(HEAD_BYTES)
-    except (OSError, EOFError) as error:
-        return Looked(path, problem=f"cannot be read: {error}")
-    if not head.strip():
-        return Looked(path, problem="is empty")
-    first_line = head.split(b"\n", 1)[0][:_FIRST_LINE].decode("utf-8", "replace")
-    found = registry.sniff(head)
-    if len(found) != 1:
-        names = ", ".join(s.name for s in found)
-        return Looked(path, problem=f"may be any of {names}; set `format`" if found else None, first_line=first_line)
-    return replace(_read(path, found[0]), first_line=first_line)
-
-
-def _read(path: Path, source: Source) -> Looked:
-    """Parse a file with as few settings as it takes, and say which it took."""
-    from transforms.outcome import Context, MissingSettingError, UnreadableExportError
-
-    stand_ins = {"zone": "UTC", "cluster": STAND_IN, "node": "node"}
-    needs: set[str] = set()
-    collected_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    while True:
-        known = {k: v for k, v in stand_ins.items() if k in needs}
-        context = Context(collected_at, known.get("cluster"), zone=known.get("zone"), node=known.get("node"))
-        try:
-            clusters, jobs = _facts(path, source, context)
-        except MissingSettingError as error:
-            missing = next((k for k in stand_ins if f"`{k}`" in str(error) and k not in needs), None)
-            if missing is None:
-                return Looked(path, source.name, frozenset(needs), problem=str(error))
-            needs.add(missing)
-        except (UnreadableExportError, OSError, EOFError) as error:
-            return Looked(path, source.name, frozenset(needs), problem=str(error))
-        except Exception as error:  # noqa: BLE001 - a fault in one parser must not hide the other exports
-            reason = f"the parser {source.name} failed on it ({type(error).__name__}: {error}); please report it"
-            return Looked(path, source.name, frozenset(needs), problem=reason)
-        else:
-            clusters -= {STAND_IN} if "cluster" in needs else set()
-            return Looked(path, source.name, frozenset(needs), frozenset(clusters), jobs)
-
-
-def _facts(path: Path, source: Source, context: Context) -> tuple[set[str], dict[tuple[Any, ...], tuple[Any, ...]]]:
-    """Return the clusters a file names, and its job attempts."""
-    from flows.loading import DOCUMENT_BYTES
-    from transforms.stream import HEAD_BYTES, MAX_LINE_BYTES, ExportStream, is_compressed, opened
-
-    clusters: set[str] = set()
-    jobs: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-    with path.open("rb") as raw:
-        head = opened(raw).read(HEAD_BYTES)
-        raw.seek(0)
-        is_whole, is_packed = source.is_document, is_compressed(raw.read(8))
-        length = READ_BYTES if not is_whole else None if is_packed else path.stat().st_size
-        raw.seek(0)
-        longest = DOCUMENT_BYTES if is_whole else MAX_LINE_BYTES
-        stream = ExportStream(opened(raw), head=head, length=length, max_line=longest)
-        for parsed in source.parse(stream, context):
-            for table, frame in parsed.frames.items():
-                if "cluster" in frame.columns:
-                    clusters.update(frame["cluster"].drop_nulls().unique().to_list())
-                if table == "job_attempts":
-                    jobs.update(_jobs(frame))
-    return clusters, jobs
-
-
-def _jobs(frame: Any) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-    """Yield job attempts by identity: cluster, user, job name, GPUs, nodes, GPU-seconds."""
-    columns = ("cluster", "job_id_raw", "submitted_at", "started_at", "user", "job_name", "gpus", "node_count")
-    for row in frame.filter(~frame["is_request"]).select(*columns, "elapsed_seconds").iter_rows(named=True):
-        gpus = row["gpus"] or 0
-        identity = tuple(row[c] for c in columns[:4])
-        yield (
-            identity,
-            (
-                *(row[c] for c in ("cluster", "user", "job_name")),
-                gpus,
-                row["node_count"] or 0,
-                gpus * (row["elapsed_seconds"] or 0),
-            ),
-        )
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -219,37 +133,80 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             raise FileNotFoundError(f"{path}: is no file or folder")
 
 
-def _sources(looked: list[Looked], readable: list[Looked]) -> list[SourceGuess]:
+def _all_jobs(readable: list[Looked], named: list[str]) -> list[Job]:
+    """Return every job attempt once; those of exports that name no cluster are of the only one that is named."""
+    cluster = named[0] if len(named) == 1 else STAND_IN
+    jobs: dict[tuple[Any, ...], Job] = {}
+    for looked in readable:
+        for key, job in looked.jobs.items():
+            where = cluster if job.cluster == STAND_IN and "cluster" in looked.needs else job.cluster
+            jobs[(where, *key[1:])] = job._replace(cluster=where)
+    return list(jobs.values())
+
+
+def _sources(looked: list[Looked], readable: list[Looked], nodes: Collection[str]) -> list[SourceGuess]:
+    """Return the entries; a missing zone makes no other kind of file, since it is set for the whole cluster."""
     everything = [x.path for x in looked]
-    kinds: dict[tuple[str, frozenset[str]], list[Path]] = {}
+    kinds: dict[tuple[str, bool, bool], dict[Path, Looked]] = {}
     for x in readable:
-        kinds.setdefault((x.format or "", x.needs), []).append(x.path)
+        kinds.setdefault((x.format or "", "cluster" in x.needs, "node" in x.needs), {})[x.path] = x
     return [
-        SourceGuess(pattern, name, count, needs)
-        for (name, needs), paths in sorted(kinds.items(), key=lambda kind: (kind[0][0], sorted(kind[0][1])))
+        _source(pattern, name, count, files, nodes)
+        for (name, _, needs_node), files in sorted(kinds.items(), key=lambda kind: kind[0])
+        for pattern, count in grouped(files, everything, nodes=nodes if needs_node else None)
+    ]
+
+
+def _source(pattern: str, name: str, count: int, files: dict[Path, Looked], nodes: Collection[str]) -> SourceGuess:
+    fits = expression(pattern)
+    matches = {path: match for path in files if (match := fits.fullmatch(str(path)))}
+    captured = {m["node"] for m in matches.values()} if "{node}" in pattern else set()
+    needs = frozenset[str]().union(*(files[path].needs for path in matches))
+    return SourceGuess(pattern, name, count, needs, tuple(sorted(captured - set(nodes))))
+
+
+def _headless(looked: list[Looked], headless: list[Looked], words: Words) -> list[SourceGuess]:
+    """Return an entry for each group of files without a header whose columns look the same."""
+    everything = [x.path for x in looked]
+    kinds: dict[tuple[str | None, ...], list[Path]] = {}
+    for x in headless:
+        kinds.setdefault(tuple(guess(x.lines, words)), []).append(x.path)
+    return [
+        SourceGuess(pattern, "slurm_sacct", count, frozenset(), columns=columns)
+        for columns, paths in kinds.items()
         for pattern, count in grouped(paths, everything)
     ]
 
 
-def _runs(jobs: list[tuple[Any, ...]]) -> list[RunGuess]:
-    """Return the runs with most GPU-time that are large or were resumed, largest first."""
-    groups: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+def _words(jobs: list[Job], clusters: list[str]) -> dict[str, frozenset[str]]:
+    """Return the names that jobs use, by the column of sacct that holds them."""
+    fields = {"User": "user", "Account": "account", "Partition": "partition", "JobName": "job_name"}
+    told = {column: frozenset(filter(None, (getattr(j, f) for j in jobs))) for column, f in fields.items()}
+    return told | {"Cluster": frozenset(clusters)}
+
+
+def _runs(jobs: list[Job], *, is_by_gpus: bool) -> list[RunGuess]:
+    """Return the runs with most GPU-time (or node-time) that are large, largest first."""
+    groups: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
-        if job[1] and job[2] and job[5]:
-            groups.setdefault((job[1], job[2]), []).append(job)
+        sized = job._replace(nodes=(job.gpus or 0) if is_by_gpus else job.nodes)
+        if job.user and job.job_name and sized.nodes * job.seconds:
+            groups.setdefault((job.user, job.job_name), []).append(sized)
     guesses = [
-        RunGuess(user, name, len(group), max(j[3] for j in group), sum(j[5] for j in group) / 3600)
+        RunGuess(
+            user, name, len(group), max(j.nodes for j in group), sum(j.nodes * j.seconds for j in group) / 3600
+        )
         for (user, name), group in groups.items()
     ]
-    largest = max((g.gpus for g in guesses), default=0)
-    fit = [g for g in guesses if 2 * g.gpus >= largest]
-    return sorted(fit, key=lambda g: (-g.gpu_hours, g.user, g.job_name))[:TOP_RUNS]
+    largest = max((g.size for g in guesses), default=0)
+    fit = [g for g in guesses if 2 * g.size >= largest]
+    return sorted(fit, key=lambda g: (-g.hours, g.user, g.job_name))[:TOP_RUNS]
 
 
-def _gpus_per_node(jobs: list[tuple[Any, ...]]) -> dict[str, int]:
+def _gpus_per_node(jobs: list[Job]) -> dict[str, int]:
     """Return the commonest number of GPUs of a node, from jobs of the most nodes that share them out evenly."""
     counts: dict[str, Counter[int]] = {}
-    for cluster, _, _, gpus, nodes, _ in jobs:
-        if cluster and nodes and gpus and gpus % nodes == 0:
-            counts.setdefault(cluster, Counter())[gpus // nodes] += nodes
+    for job in jobs:
+        if job.cluster and job.nodes and job.gpus and job.gpus % job.nodes == 0:
+            counts.setdefault(job.cluster, Counter())[job.gpus // job.nodes] += job.nodes
     return {cluster: counter.most_common(1)[0][0] for cluster, counter in counts.items()}

@@ -174,8 +174,8 @@ def _known_words(columns: Sequence[Column], names: Mapping[int, str], words: Wor
             share = sum(value in known for value in filled) / len(filled)
             if share >= 0.5:
                 shares.append((-share, i, name))
-    taken: set[int] = set()
+    taken: set[int | str] = set(names.values())
     for _, i, name in sorted(shares):
-        if i not in taken:
-            taken.add(i)
+        if taken.isdisjoint((i, name)):
+            taken |= {i, name}
             yield i, name

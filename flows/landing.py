@@ -58,8 +58,8 @@ def find(pattern: str) -> list[Found]:
     `{collected_at}` a name or part of one, which is kept. Links are followed, but never into a folder that holds them.
     """
     base, parts = _split(pattern)
-    expression = _expression(pattern)
-    loose = _expression(pattern, is_loose=True)
+    exact = expression(pattern)
+    loose = expression(pattern, is_loose=True)
     by_file: dict[str, list[Path]] = {}
     closed: dict[Path, str] = {}
     for path in _walk(base, parts, frozenset(), closed):
@@ -143,8 +143,8 @@ def _children(folder: Path, closed: dict[Path, str], *, with_hidden: bool = Fals
         return []
 
 
-def _expression(pattern: str, *, is_loose: bool = False) -> re.Pattern[str]:
-    """Return the regular expression of a pattern, with a group for each capture."""
+def expression(pattern: str, *, is_loose: bool = False) -> re.Pattern[str]:
+    """Return the regular expression of a pattern, with a group for each capture; loose = `{collected_at}` may be any text."""
     seen: set[str] = set()
     out = []
     for word in re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\{\w+\})", str(Path(pattern))):

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption
-from flows.cli.terminal import CommandError, say
+from flows.cli.terminal import CommandError, here, note, say
 
 FILE_NAME = "annotations.jsonl"
 
@@ -24,31 +24,42 @@ def annotate(
     *,
     cause: Annotated[str, Parameter(help='Code of the cause; see `goodput sql "from reference.causes"`.')],
     why: Annotated[str, Parameter(help="How you know. Shown as evidence.")],
+    node: Annotated[str | None, Parameter(help="Node to blame; see `goodput sql \"from marts.nodes\"`.")] = None,
     author: Annotated[str | None, Parameter(help="Who says so; your user name if not given.")] = None,
     run: Annotated[bool, Parameter(help="Ingest and build at once, so that the label counts.")] = False,
     config: ConfigOption = None,
 ) -> int:
-    """Label an interruption. A label wins over every rule from the next build on, and is shown as evidence."""
+    """Label an interruption with its cause, and the node to blame.
+
+    A label wins over every rule from the next build on, and is shown as evidence; of several labels the latest wins. Labels
+    are kept in annotations.jsonl in the data folder of the warehouse, one JSON object a line: keep that file safe, no export
+    holds what it says.
+    """
     settings = facts.configuration(config)
     row = facts.one_interruption(settings, interruption)
     known_cause(settings, cause)
+    if node is not None:
+        known_node(settings, row["cluster"], node)
     if not why.strip():
         raise CommandError("--why is empty; say how you know, in a sentence", 2)
     label = {
         "cluster": row["cluster"],
         "interruption_id": row["interruption_id"],
         "cause": cause,
+        **({} if node is None else {"node": node}),
         "why": why,
         "author": author or getpass.getuser(),
         "made_at": datetime.now(UTC).isoformat(timespec="microseconds"),
     }
     append(settings.data / FILE_NAME, label)
-    say(f"{row['interruption_id'][: facts.ID_DIGITS]}: {row['cause']} -> {cause}, by {label['author']}")
+    blamed = "" if node is None else f", {node} to blame"
+    say(f"{row['interruption_id'][: facts.ID_DIGITS]}: {row['cause']} -> {cause}{blamed}, by {label['author']}")
+    note(f"kept in {here(str(settings.data / FILE_NAME))}")
     if run:
         from flows.cli.run import run_all
 
         return run_all(settings)
-    say("run `goodput run` to let it count")
+    note("run `goodput run` to let it count")
     return 0
 
 
@@ -64,6 +75,21 @@ def known_cause(settings: facts.Config, cause: str) -> None:
     if cause not in known:
         hint = did_you_mean(cause, known) or '; `goodput sql "from reference.causes"` lists them'
         raise CommandError(f"no cause has the code {cause!r}{hint}", 2)
+
+
+def known_node(settings: facts.Config, cluster: str, node: str) -> None:
+    """Check the name of a node of a cluster.
+
+    Raises:
+        CommandError: no mart speaks of it (exit 2).
+    """
+    from flows.config_errors import did_you_mean
+
+    sql = "select node from marts.nodes where cluster = ?"
+    known = [row["node"] for row in facts.rows(settings, sql, [cluster])]
+    if node not in known:
+        hint = did_you_mean(node, known) or '; `goodput sql "from marts.nodes"` lists them'
+        raise CommandError(f"{cluster} has no node {node!r}{hint}", 2)
 
 
 def append(path: Path, label: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import Steps, fail, say, say_json
+from flows.cli.words import counted
 
 if TYPE_CHECKING:
     from warehouse.build import BuildReport
@@ -40,7 +41,9 @@ def built(settings: facts.Config) -> BuildReport:
 def say_build(report: BuildReport) -> None:
     """Print what was built, in one line."""
     marts = {name.partition(".")[2]: rows for name, rows in report.rows.items() if name.startswith("marts.")}
-    what = f"{len(marts)} marts, {marts.get('attempts', 0):,} attempts, {marts.get('interruptions', 0):,} interruptions"
+    what = f"{counted(len(marts), 'mart')}, " + ", ".join(
+        counted(marts.get(f"{thing}s", 0), thing) for thing in ("attempt", "interruption")
+    )
     if report.published:
         say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; every check passed, published")
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import say, say_json, say_table
+from flows.cli.tables import say_table
+from flows.cli.terminal import note, say_json
 
 
 def builds(*, json: JsonOption = False, config: ConfigOption = None) -> int:
@@ -18,7 +19,7 @@ def builds(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     if json:
         say_json(found)
     elif found:
-        say_table(found, ("build", "published", "size_mb", "file"))
+        say_table(found, ("build", "published", "size_mb", "file"), narrow=(("file", 0),))
     else:
-        say("no builds yet; `goodput run` makes one")
+        note("no builds yet; `goodput run` makes one")
     return 0

@@ -8,8 +8,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flows.cli import facts, landed
+from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json
+from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json, warn
+from flows.cli.words import counted
 
 
 def check(
@@ -28,26 +30,26 @@ def check(
     problems = [*_export_problems(files), *_source_problems(settings), *_mart_problems(settings)]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
-        say_json({"problems": problems, "exports": len(files), **lines})
+        say_json({"problems": problems, "warnings": warnings, "exports": len(files), **lines})
     else:
         for problem in problems:
             fail(problem)
-        fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected = {lines['lines']:,} lines"
-        say(f"{len(files)} exports, {fates}; {len(problems) or 'no'} problems")
+        for warning in warnings:
+            warn(warning)
+        fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected"
+        total = f"{counted(len(files), 'export')}, {fates} = {counted(lines['lines'], 'line')}"
+        say(f"{total}; {counted(len(problems), 'problem') if problems else 'no problems'}")
     return 1 if problems else 0
 
 
 def _export_problems(files: list[landed.Row]) -> list[str]:
     found = []
     for file in files:
-        if file["status"] == "unknown_format":
-            found.append(f"{here(file['path'])}: no parser knows this format; {file['message']}")
-        elif file["status"] != "loaded":
-            found.append(f"{here(file['path'])}: {file['message']}")
+        if file["status"] != "loaded":
+            found.append(f"{here(file['path'])}: {landed.problem(file)}")
         if file["rejected"]:
-            found.append(
-                f'{file["path"]}: {file["rejected"]:,} lines rejected; `goodput sql "from ops.rejects"` says why'
-            )
+            rejected = counted(file["rejected"], "line")
+            found.append(f'{here(file["path"])}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
         if file["lines"] != file["used"] + file["ignored"] + file["rejected"]:
             found.append(
                 f"{here(file['path'])}: the fates of its lines do not sum to {file['lines']:,}; please report it"
@@ -61,14 +63,16 @@ def _source_problems(settings: facts.Config) -> list[str]:
     return [f"{source.path}: {source.message}" for source in unmatched(settings, jobs(settings)[1])]
 
 
-def _mart_problems(settings: facts.Config) -> list[str]:
+def _mart_problems(settings: facts.Config) -> tuple[list[str], list[str]]:
+    """Return the rules of the marts that are broken, and what makes verdicts doubtful."""
     from warehouse import checks, publish
 
     try:
         with Steps("checking the marts"):
-            return [f"check {failed}" for failed in checks.run_published(publish.link_of(settings.data))]
+            broken = [f"check {failed}" for failed in checks.run_published(publish.link_of(settings.data))]
     except publish.NoWarehouseError as error:
-        return [str(error)]
+        return [str(error)], []
+    return broken, doubts(settings)
 
 
 def _digest(settings: facts.Config, *, json: bool) -> int:

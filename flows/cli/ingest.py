@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flows.cli import facts
+from flows.cli import facts, landed
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import Steps, fail, here, say, say_json, warn
+from flows.cli.words import counted
 
 if TYPE_CHECKING:
     from flows.pipeline import IngestReport
@@ -42,7 +43,7 @@ def say_ingest(report: IngestReport) -> None:
     rejected = f"{report.rejected:,} rejected"
     read = [e for e in report.exports if e.lines]
     say(
-        f"read {len(read)} of {len(report.exports)} exports, {report.lines:,} lines: {report.used:,} used, "
+        f"read {len(read)} of {counted(len(report.exports), 'export')}, {counted(report.lines, 'line')}: {report.used:,} used, "
         f"{report.ignored:,} ignored by rule, {rejected}"
     )
 
@@ -52,11 +53,12 @@ def warn_ingest(report: IngestReport) -> None:
     for text in report.notes:
         warn(text)
     for export in report.unknown[:MAX_LISTED]:
-        warn(f"{here(export.path)}: no parser knows this format; {export.message or 'it is empty'}")
+        warn(f"{here(export.path)}: {landed.unknown_format(export.message)}")
     for export in report.failed[:MAX_LISTED]:
         fail(f"{here(export.path)}: {export.message}")
     for export in [e for e in report.exports if e.rejected][:MAX_LISTED]:
-        warn(f'{here(export.path)}: {export.rejected:,} lines rejected; see `goodput sql "from ops.rejects"`')
+        rejected = counted(export.rejected, "line")
+        warn(f'{here(export.path)}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
     listed = (report.unknown, report.failed, [e for e in report.exports if e.rejected])
     if hidden := sum(max(len(kind) - MAX_LISTED, 0) for kind in listed):
         warn(f"and {hidden} more; `goodput check` lists all")

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from flows.cli.options import ConfigOption
 from flows.cli.terminal import CommandError, Steps, say, warn
+from flows.cli.words import command, config_given, counted
 
 
 def init(
@@ -22,6 +23,7 @@ def init(
     from flows import init as looking
     from flows.init_text import text
 
+    config_given.set(config)
     target = Path(config or configuration.FILE_NAME).absolute()
     if target.exists():
         raise CommandError(f"{target} is there already; move it away, or write another with --config FILE", 2)
@@ -32,18 +34,19 @@ def init(
         raise CommandError(str(error), 2) from None
     if not survey.sources:
         raise CommandError(
-            f"none of {len(survey.unread)} files is an export that a parser knows; `goodput sources` lists formats"
+            f"none of {counted(len(survey.unread), 'file')} is an export that a parser knows; `goodput sources` lists formats"
         )
     written = text(survey, target.parent)
     configuration.parse(written, target)
     with target.open("x", encoding="utf-8") as handle:
         handle.write(written)
     say(
-        f"wrote {target}: {len(survey.sources)} sources of {sum(s.files for s in survey.sources)} files, {len(survey.runs)} runs"
+        f"wrote {target}: {counted(len(survey.sources), 'source')} of "
+        f"{counted(sum(s.files for s in survey.sources), 'file')}, {counted(len(survey.runs), 'run')}"
     )
     if survey.needs_zone:
         warn(f"times in these exports carry no zone; check `zone` in {target.name}: it says UTC")
     if survey.unread:
-        warn(f"{len(survey.unread)} files cannot be read; {target.name} lists them at its end, with what to do")
-    say(f"next: check the lines marked CHECK in {target.name}, then `goodput run`")
+        warn(f"{counted(len(survey.unread), 'file')} cannot be read; {target.name} lists them at its end, with what to do")
+    say(f"next: check the lines marked CHECK in {target.name}, then: {command('run')}")
     return 0

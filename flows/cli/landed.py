@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -60,6 +61,37 @@ def by_format(files: list[Row]) -> list[Row]:
             row[fate] += file[fate]
         row["collected_at"] = max(row["collected_at"], file["collected_at"])
     return sorted(formats.values(), key=lambda row: str(row["format"]))
+
+
+UNKNOWN_FORMAT = "no parser knows this format"
+SHOWN_CHARACTERS = 60
+_BEGINS = re.compile(r"it begins with (?P<quote>['\"]?)(?P<text>.*)(?P=quote)", re.DOTALL)
+_UNREADABLE = re.compile(r"\\x[0-9a-f]{2}|\ufffd|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_BINARY_SHARE = 0.05
+
+
+def problem(file: Row) -> str:
+    """Return why a file was not loaded, in the words that every command uses.
+
+    Args:
+        file: with `status` and `message`.
+    """
+    if file["status"] != "unknown_format":
+        return str(file["message"] or str(file["status"]).replace("_", " "))
+    return unknown_format(file["message"])
+
+
+def unknown_format(message: str | None) -> str:
+    """Return that no parser knows a file and how it begins, in few characters; binary files are called so."""
+    begins = _BEGINS.fullmatch(message or "")
+    if begins is None:
+        return f"{UNKNOWN_FORMAT}; {message or 'it is empty'}"
+    text = begins["text"]
+    if len(_UNREADABLE.findall(text)) > _BINARY_SHARE * len(text):
+        return f"{UNKNOWN_FORMAT}; it is binary"
+    if len(text) > SHOWN_CHARACTERS:
+        text = text[:SHOWN_CHARACTERS] + "..."
+    return f"{UNKNOWN_FORMAT}; it begins with {begins['quote']}{text}{begins['quote']}"
 
 
 _NEVER = datetime.fromisoformat("0001-01-01T00:00:00+00:00")

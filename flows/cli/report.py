@@ -26,9 +26,8 @@ ROLES = {
 """Roles of evidence in the order of the report, in words."""
 
 HARDWARE = {
-    "confirmed": "hardware confirmed: a fatal device event, a failed diagnostic or a replaced part says so",
-    "suspected": "hardware suspected: likely, but no fatal device event, failed diagnostic or replaced part proves it",
-    "no": "not hardware",
+    "confirmed": "confirmed: a fatal device event, a failed diagnostic or a replaced part says so",
+    "suspected": "suspected: likely, but no fatal device event, failed diagnostic or replaced part proves it",
 }
 
 _LOST = (("stalled", "no progress before the end"), ("lost_work", "done again since the last checkpoint"),
@@ -86,7 +85,7 @@ def _verdict(row: Row) -> list[str]:
         category = f", category {row['category']}" if row.get("category") else ""
         lines = [f"  verdict   {name}; class {row['class']}{category}"]
         if row.get("hardware"):
-            lines.append(f"  hardware  {HARDWARE.get(row['hardware'], row['hardware']).removeprefix('hardware ')}")
+            lines.append(f"  hardware  {HARDWARE.get(row['hardware'], row['hardware'])}")
     if row["culprit_node"]:
         gpu = "" if row["culprit_gpu"] is None else f", GPU {row['culprit_gpu']}"
         lines.append(f"  blamed    {row['culprit_node']}{gpu}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from flows.cli import build as building
 from flows.cli import facts
 from flows.cli import ingest as ingesting
+from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import say_json
+from flows.cli.terminal import say_json, warn
 
 
 def run(*, json: JsonOption = False, config: ConfigOption = None) -> int:
@@ -24,9 +25,12 @@ def run_all(settings: facts.Config, *, json: bool = False) -> int:
         ingesting.say_ingest(read)
     ingesting.warn_ingest(read)
     built = building.built(settings)
+    warnings = doubts(settings) if built.published else []
     if json:
-        say_json({"ingest": ingesting.as_json(read), "build": building.as_json(built)})
+        say_json({"ingest": ingesting.as_json(read), "build": building.as_json(built), "warnings": warnings})
     else:
         building.say_build(built)
     building.fail_checks(built)
+    for text in warnings:
+        warn(text)
     return 0 if built.published and not read.failed else 1

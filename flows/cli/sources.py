@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import here, say, say_json, say_table, title, warn
+from flows.cli.tables import say_table
+from flows.cli.terminal import here, say, say_json, title, warn
+from flows.cli.words import command, counted
 
 if TYPE_CHECKING:
     from flows.config import SourceConfig
@@ -27,13 +29,13 @@ def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
         say_json({"formats": formats, "sources": configured})
         return 0
     title("Formats")
-    say_table(formats, ("format", "what"))
+    say_table(formats, ("format", "what"), narrow=(("what", 20),))
     title("Configured sources")
     if not has_config:
-        say("no goodput.toml here; `goodput init PATHS...` writes one")
+        say(f"no goodput.toml here; {command('init PATHS...')} writes one")
     for source in configured:
-        say(f"{source['where']}: {here(source['path'])}: {len(source['files'])} files")
-        say_table([f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"))
+        say(f"{source['where']}: {here(source['path'])}: {counted(len(source['files']), 'file')}")
+        say_table([f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"), narrow=(("how", 14),))
         if not source["files"]:
             warn(f"{source['where']}: matches no file; is the path right?")
     return 0

@@ -10,17 +10,23 @@ from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption
-from flows.cli.terminal import CommandError, clean, note, say_table
+from flows.cli.tables import say_table
+from flows.cli.terminal import CommandError, clean, note
+from flows.cli.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_ROWS = 1000
 
+_HOW = """give one in quotes:
+  `goodput sql "select cause, count(*) as n from marts.interruptions group by all order by n desc"`
+or in a file (--file FILE), or on standard input; `goodput sql "show all tables"` lists what there is"""
+
 
 def sql(
     query: Annotated[
-        str | None, Parameter(help="One SQL statement; from standard input if neither this nor --file is given.")
+        str | None, Parameter(help="One SQL statement, in quotes; from standard input if neither this nor --file is given.")
     ] = None,
     /,
     *,
@@ -54,11 +60,11 @@ def _statement(query: str | None, file: Path | None) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{file}: {error}", 2) from None
     if query is None and sys.stdin.isatty():
-        example = 'goodput sql "select cause, count(*) as n from marts.interruptions group by all order by n desc"'
-        raise CommandError(f"give a query, for example\n  {example}\nor --file FILE, or a query on standard input", 2)
+        raise CommandError(f"no query; {_HOW}", 2)
     statement = sys.stdin.read() if query is None else query
     if not statement.strip():
-        raise CommandError("the query is empty", 2)
+        where = "standard input is empty" if query is None else "the query is empty"
+        raise CommandError(f"{where}; {_HOW}", 2)
     return statement
 
 
@@ -85,7 +91,7 @@ def _table(path: Path, statement: str) -> None:
             shown.extend(batch.slice(0, max(MAX_ROWS - total, 0)).to_pylist())
             total += batch.num_rows
     say_table(shown, names)
-    note(f"{total:,} rows" + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else ""))
+    note(counted(total, "row") + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else ""))
 
 
 def _lines(path: Path, statement: str, format: str) -> Iterator[str]:  # noqa: A002

@@ -5,34 +5,68 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from flows.cli import facts, landed
+from flows.cli.doubts import doubts, flags
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import here, say, say_json, say_table, shown, warn
+from flows.cli.tables import say_table
+from flows.cli.terminal import here, say, say_json, shown, title, warn
+from flows.cli.words import spoken
+
+_NARROW = (("collected_at", 16), ("collected_at", 0), ("age", 0))
 
 
 def status(*, json: JsonOption = False, config: ConfigOption = None) -> int:
-    """Show how fresh each format is, what became of its lines, and the last build."""
+    """Show how fresh each format is, what became of its lines, what had to be assumed, and the last build."""
     settings = facts.configuration(config)
     files = landed.by_file(landed.exports(settings))
     formats = landed.by_format(files)
     last = _last_build(settings)
+    assumed = flags(settings) if last else []
+    warnings = doubts(settings) if last else []
     bad = [f for f in files if f["status"] != "loaded"]
     if json:
-        say_json({"formats": formats, "not_loaded": bad, "build": last})
+        say_json({"formats": formats, "not_loaded": bad, "build": last, "flags": assumed, "warnings": warnings})
         return 0
     now = datetime.now(UTC)
     for row in formats:
-        row["age"] = facts.spoken((now - row["collected_at"]).total_seconds())
-    say_table(formats, ("format", "files", "lines", "used", "ignored", "rejected", "collected_at", "age"))
-    if last:
-        age = facts.spoken((now - last["started_at"]).total_seconds())
-        say(
-            f"last build {last['build_id']}, {shown(last['started_at'])} UTC, {age} ago, by version {last['code_version']}"
-        )
-    else:
-        say("nothing published yet; `goodput build` does it")
+        row["age"] = spoken((now - row["collected_at"]).total_seconds())
+    columns = ("format", "files", "lines", "used", "ignored", "rejected", "collected_at", "age")
+    say_table(formats, columns, narrow=_NARROW)
+    _say_flags(assumed)
+    _say_build(last, now)
     for row in bad:
-        warn(f"{here(row['path'])}: {row['status'].replace('_', ' ')}: {row['message']}")
+        warn(f"{here(row['path'])}: {landed.problem(row)}")
+    for text in warnings:
+        warn(text)
     return 0
+
+
+def _say_flags(assumed: list[facts.Row]) -> None:
+    """Print what had to be assumed or repaired while reading, by source."""
+    from transforms.tables import FLAGS
+
+    if not assumed:
+        return
+    title("Assumed or repaired, in records")
+    rows = [
+        {
+            "format": row["source"],
+            "cluster": row["cluster"],
+            "records": row["records"],
+            "flag": row["flag"],
+            "meaning": FLAGS.get(row["flag"], ""),
+        }
+        for row in assumed
+    ]
+    say_table(rows, tuple(rows[0]), narrow=(("meaning", 20), ("cluster", 0), ("meaning", 0)))
+    say()
+
+
+def _say_build(last: facts.Row | None, now: datetime) -> None:
+    if last is None:
+        warn("nothing published yet; `goodput build` does it")
+        return
+    age = spoken((now - last["started_at"]).total_seconds())
+    say(f"last build {last['build_id']}, {shown(last['started_at'])} UTC, {age} ago, by version {last['code_version']}")
 
 
 def _last_build(settings: facts.Config) -> facts.Row | None:

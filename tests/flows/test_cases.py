@@ -218,3 +218,34 @@ def test_a_log_that_grows_within_a_report_tells_it_once(site: Callable[..., Site
     assert made.rows("select class, device, flags from marts.hardware_events") == [
         {"class": "gpu_lost", "device": "0000:b3:00.0", "flags": ["merged_lines", "year_inferred"]}
     ]
+
+
+def test_a_row_that_ends_before_it_starts_stops_nothing(site: Callable[..., Site]) -> None:
+    """Swapped columns, or a broken clock: the row is kept and flagged, enters no run, and the rest is published."""
+    made = site(SETTINGS)
+    made.add(
+        "sacct.txt",
+        "JobID|JobName|User|State|Submit|Start|End|NNodes|NodeList\n"
+        "1|r|ann|FAILED|2025-05-04T07:00:00|2025-05-04T09:00:00|2025-05-04T08:00:00|1|gn001\n"
+        "2|r|ann|FAILED|2025-05-04T10:00:00|2025-05-04T10:00:00|2025-05-04T11:00:00|1|gn001\n",
+        cluster="c1",
+    )
+    made.run()
+    assert made.column("select job_id from marts.interruptions") == ["2"]
+    assert made.rows(
+        "select job_id, run_id is null as out from marts.attempts where list_contains(flags, 'end_before_start')"
+    ) == [{"job_id": "1", "out": True}]
+
+
+def test_a_running_attempt_without_elapsed_ran_until_it_was_seen(site: Callable[..., Site]) -> None:
+    """Start and no End: it held its GPUs at least until the export was taken."""
+    made = site(SETTINGS, collected_at="2025-05-04T12:00:00Z")
+    made.add(
+        "sacct.txt",
+        "JobID|State|Submit|Start|End|NNodes|NodeList\n"
+        "1|RUNNING|2025-05-04T07:00:00|2025-05-04T09:00:00|Unknown|1|gn001\n",
+        cluster="c1",
+    )
+    made.run()
+    assert made.column("select sum(gpu_hours) from marts.job_usage_daily") == [24.0]
+    assert made.column("select sum(seconds) from marts.ledger") == [3 * 3600]

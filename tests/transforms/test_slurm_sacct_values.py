@@ -110,3 +110,18 @@ def test_hashes_do_not_depend_on_the_neighbours() -> None:
     alone, together = read(HEADER + other).jobs, read(HEADER + LINE + other).jobs
     for column in ("record_id", "filled_columns"):
         assert alone[column][0] == together[column][1]
+
+
+def test_order_decides_in_a_fold_where_no_elapsed_tells() -> None:
+    """Berlin, 26 October 2025, 02:00 to 03:00 comes twice: the end is after the start, the start after the submission."""
+    text = (
+        "JobID|State|Submit|Start|End\n"
+        "1|COMPLETED|2025-10-26T02:30:00|2025-10-26T02:50:00|2025-10-26T02:10:30\n"
+        "2|COMPLETED|2025-10-26T01:30:00|2025-10-26T02:50:00|2025-10-26T03:10:00\n"
+        "3|COMPLETED|2025-10-26T02:50:00|2025-10-26T02:10:30|2025-10-26T02:20:00\n"
+    )
+    jobs = read(text, Context(CTX.collected_at, "c1", zone="Europe/Berlin")).jobs
+    start, end = jobs["started_at"].to_list(), jobs["ended_at"].to_list()
+    assert [(s.hour, s.minute) for s in start] == [(0, 50), (0, 50), (1, 10)]
+    assert [(e.hour, e.minute) for e in end] == [(1, 10), (2, 10), (1, 20)]
+    assert ["time_ambiguous" in f for f in jobs["flags"]] == [False, True, False]

@@ -13,8 +13,8 @@ _OURS = {"submit": "submitted_at", "eligible": "eligible_at", "start": "started_
 def placed(frame: pl.DataFrame, zone: str) -> pl.DataFrame:
     """Return `submitted_at`, `eligible_at`, `started_at`, `ended_at`, and flags in columns `<flag>?...`.
 
-    Where the clock was set back, that pair of Start and End holds whose distance is Elapsed plus Suspended; if no or
-    several pairs fit, the earliest, flagged. A Start (or End) that never was on the clock is counted from the other one.
+    Where the clock was set back, that pair of Start and End holds whose distance is Elapsed plus Suspended; if none does,
+    the earliest pair that keeps Submit, Start and End in order. Where several pairs fit, the earliest, flagged. A Start (or End) that never was on the clock is counted from the other one.
     Submit and Eligible, which no duration ties down, are taken before Start if only one instant is.
 
     Args:
@@ -88,14 +88,20 @@ def _spans(frame: pl.DataFrame) -> pl.DataFrame:
         return frame
     span = _seconds(frame)
     pairs = [(s, e) for s in ("instant", "latest") for e in ("instant", "latest")]
-    fits = [(pl.col(f"end.{e}") - pl.col(f"start.{s}") == span).fill_null(False) for s, e in pairs]
+    spans = [(pl.col(f"end.{e}") - pl.col(f"start.{s}") == span).fill_null(False) for s, e in pairs]
+    is_told = pl.any_horizontal(spans)
+    orders = [_in_order(frame, s, e) & is_told.not_() for s, e in pairs]
+    fits = [told | order for told, order in zip(spans, orders, strict=True)]
     start = pl.coalesce(pl.when(f).then(pl.col(f"start.{s}")) for f, (s, _) in zip(fits, pairs, strict=True))
     end = pl.coalesce(pl.when(f).then(pl.col(f"end.{e}")) for f, (_, e) in zip(fits, pairs, strict=True))
     last_start = pl.coalesce(
         pl.when(f).then(pl.col(f"start.{s}")) for f, (s, _) in list(zip(fits, pairs, strict=True))[::-1]
     )
+    last_end = pl.coalesce(
+        pl.when(f).then(pl.col(f"end.{e}")) for f, (_, e) in list(zip(fits, pairs, strict=True))[::-1]
+    )
     is_open = pl.col("start.is_ambiguous") | pl.col("end.is_ambiguous")
-    settled = start.is_not_null() & (start == last_start)
+    settled = start.is_not_null() & (start == last_start) & (is_told | (end == last_end))
     no_start, no_end = pl.col("start.is_nonexistent"), pl.col("end.is_nonexistent")
     from_end = pl.when(no_start & pl.col("end.is_ambiguous").not_()).then(pl.col("end.instant") - span)
     from_start = pl.when(no_end & pl.col("start.is_ambiguous").not_()).then(pl.col("start.instant") + span)
@@ -105,6 +111,14 @@ def _spans(frame: pl.DataFrame) -> pl.DataFrame:
         *((pl.col(f"{c}.is_ambiguous") & settled.fill_null(False).not_()).alias(f"{c}.is_ambiguous") for c in ("start", "end")),
         (from_end.is_not_null() | from_start.is_not_null()).alias("is_derived"),
     )  # fmt: skip
+
+
+def _in_order(frame: pl.DataFrame, start: str, end: str) -> pl.Expr:
+    """Whether a reading of Start and one of End keep the order of things: Submit, Start, End."""
+    ordered = pl.col(f"end.{end}") >= pl.col(f"start.{start}")
+    if "submit.instant" in frame.columns:
+        ordered &= (pl.col(f"start.{start}") >= pl.col("submit.instant")).fill_null(True)
+    return ordered.fill_null(False)
 
 
 def _before_start(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:

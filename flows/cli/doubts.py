@@ -1,0 +1,76 @@
+"""What makes verdicts doubtful although nothing failed: names that do not meet, events without node, ambiguous times."""
+
+from __future__ import annotations
+
+from flows.cli import facts
+from flows.cli.words import counted
+
+MAX_NAMES = 5
+
+FLAGS = """
+select f.source, f.cluster, f.flag, f.records
+from (
+    select s.source, s.cluster, unnest(map_keys(s.flags)) as flag, unnest(map_values(s.flags)) as records
+    from ops.source_freshness as s
+) as f
+order by f.source, f.cluster, f.flag
+"""
+
+_UNKNOWN_NODES = """
+select n.cluster, n.node
+from marts.nodes as n
+where not n.is_known_to_scheduler and n.faults > 0
+order by n.cluster, n.node
+"""
+
+
+def doubts(settings: facts.Config) -> list[str]:
+    """Return what should be known of the published build, each with its next step.
+
+    Raises:
+        CommandError: nothing has been published.
+    """
+    counts = flags(settings)
+    return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts)]
+
+
+def flags(settings: facts.Config) -> list[facts.Row]:
+    """Return how many records of each source and cluster carry which flag."""
+    return facts.rows(settings, FLAGS)
+
+
+def _unknown_nodes(settings: facts.Config) -> list[str]:
+    if not facts.has_column(settings, "nodes", "is_known_to_scheduler"):
+        return []
+    found = facts.rows(settings, _UNKNOWN_NODES)
+    if not found:
+        return []
+    names = ", ".join(row["node"] for row in found[:MAX_NAMES])
+    more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
+    verb = "is" if len(found) == 1 else "are"
+    return [
+        f"{counted(len(found), 'node')} in kernel logs {verb} unknown to the scheduler: {names}{more}; host names differ? "
+        "Set `node` on the source, or capture {node} in its path, and check its `cluster`; until then no job can be blamed on them"
+    ]
+
+
+def _nodeless(counts: list[facts.Row]) -> list[str]:
+    return [
+        f"{counted(row['records'], 'event')} of {_of(row)} {'names' if row['records'] == 1 else 'name'} no node and can "
+        "explain nothing; capture {node} in the path of the source, or set `node` on it"
+        for row in counts
+        if row["flag"] == "node_missing"
+    ]
+
+
+def _ambiguous(counts: list[facts.Row]) -> list[str]:
+    return [
+        f"{counted(row['records'], 'record')} of {_of(row)} {'has a time' if row['records'] == 1 else 'have times'} that "
+        "came twice as clocks were set back, read as the first; exports printed in UTC (TZ=UTC, zone = \"UTC\") leave no doubt"
+        for row in counts
+        if row["flag"] == "time_ambiguous"
+    ]
+
+
+def _of(row: facts.Row) -> str:
+    return f"{row['source']} ({row['cluster']})" if row["cluster"] else str(row["source"])

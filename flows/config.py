@@ -27,7 +27,7 @@ from flows.config_errors import (
     line_of,
 )
 from flows.config_problems import problems
-from flows.config_schema import CalendarEntry, Document, RunEntry
+from flows.config_schema import AttributionEntry, CalendarEntry, Document, RunEntry
 
 __all__ = ["Config", "ConfigError", "ConfigMissingError", "SourceConfig", "format_names", "load"]
 
@@ -118,14 +118,7 @@ class Config:
             "clusters": [{"cluster": name, **c.model_dump()} for name, c in document.clusters.items()],
             "runs": [_run_row(number, rule) for number, rule in enumerate(rules, 1)],
             "attribution": [{f"{k}_seconds": v for k, v in attribution.model_dump(exclude={"windows"}).items()}],
-            "evidence_windows": [
-                {
-                    "evidence_class": name,
-                    "before_seconds": attribution.before if w.before is None else w.before,
-                    "after_seconds": attribution.after if w.after is None else w.after,
-                }
-                for name, w in attribution.windows.items()
-            ],
+            "evidence_windows": _window_rows(attribution),
             "calendars": [
                 {
                     "cluster": c.cluster,
@@ -211,7 +204,7 @@ def _contradictions(document: Document, lines: dict[Loc, int]) -> Iterator[Probl
             yield Problem(line_of(lines, ("sources", i, "cluster")), _no_cluster(source.cluster, document))
     if windows := document.attribution.windows:
         known = _evidence_classes()
-        for name in sorted(set(windows) - known):
+        for name in sorted(set(windows) - set(known)):
             text = f"no evidence has the class `{name}`" + did_you_mean(name, known)
             yield Problem(line_of(lines, ("attribution", "windows", name)), text)
     for i, entry in enumerate(document.calendars):
@@ -222,11 +215,30 @@ def _contradictions(document: Document, lines: dict[Loc, int]) -> Iterator[Probl
         yield from _calendar_problems(entry, cluster.zone if cluster else None, lines, ("calendars", i))
 
 
-def _evidence_classes() -> set[str]:
-    """Return the classes of evidence that the warehouse's reference data knows."""
+def _evidence_classes() -> dict[str, set[str]]:
+    """Return what a window may be named for, with the classes of evidence it then holds for.
+
+    A class of evidence stands for itself; a class of event (`xid`) for those of all its codes (`xid_13`, `xid_31`, ...).
+    """
     text = (resources.files("warehouse") / "reference" / "event_classes.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(io.StringIO(text))
-    return {row[column] for row in rows for column in ("event_class", "evidence_class")}
+    rows = list(csv.DictReader(io.StringIO(text)))
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        found.setdefault(row["event_class"], set()).add(row["evidence_class"])
+    return found | {row["evidence_class"]: {row["evidence_class"]} for row in rows}
+
+
+def _window_rows(attribution: AttributionEntry) -> list[Row]:
+    """Return a row for each class of evidence with its own window; the narrower of two names wins."""
+    known, rows = _evidence_classes() if attribution.windows else {}, {}
+    for name, window in sorted(attribution.windows.items(), key=lambda item: -len(known[item[0]])):
+        for evidence_class in sorted(known[name]):
+            rows[evidence_class] = {
+                "evidence_class": evidence_class,
+                "before_seconds": attribution.before if window.before is None else window.before,
+                "after_seconds": attribution.after if window.after is None else window.after,
+            }
+    return list(rows.values())
 
 
 def _no_cluster(name: str, document: Document) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,8 @@ from flows.truth import Truth
 DEFAULT_DISTANCE_SECONDS = 3600
 
 Verdict = Mapping[str, Any]
+Period = tuple[datetime, datetime]
+"""UTC begin, and the first instant after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,14 @@ class Score:
     Attributes:
         matched: pairs of truth and verdict, in order of time.
         missed: truths without a verdict.
-        invented: verdicts without a truth, in the clusters that the truths speak of.
+        invented: verdicts without a truth, in the clusters that the truths speak of, within the period.
+        outside: how many verdicts without a truth lie in those clusters outside the period; they are not scored.
         causes: over matched, identifiable truths that name causes.
         unidentifiable: the same over those whose cause the exports cannot tell.
         planned: over matched truths that tell whether it was planned.
         nodes: over matched truths that name a node.
         brier: mean squared error of the confidences in the cause, over those in `causes`; None without any.
+        period: what was compared; None = all.
     """
 
     matched: list[tuple[Truth, Verdict]]
@@ -54,6 +59,8 @@ class Score:
     planned: Share = field(default_factory=lambda: Share(0, 0))
     nodes: Share = field(default_factory=lambda: Share(0, 0))
     brier: float | None = None
+    period: Period | None = None
+    outside: int = 0
 
     def wrong(self) -> list[tuple[Truth, Verdict, list[str]]]:
         """Return matched pairs that differ, each with what differs: cause, planned, node."""
@@ -69,12 +76,28 @@ class Score:
             "invented": [dict(v) for v in self.invented],
             **{name: {"right": s.right, "of": s.of, "share": s.share} for name, s in shares.items()},
             "brier": self.brier,
+            "period": None if self.period is None else dict(zip(("since", "until"), self.period, strict=True)),
+            "outside": self.outside,
             "wrong": [{"truth": asdict(t), "verdict": dict(v), "differs_in": d} for t, v, d in self.wrong()],
         }
 
 
+def own_period(truths: Iterable[Truth], distance_seconds: int = DEFAULT_DISTANCE_SECONDS) -> Period:
+    """Return the period that truths speak of: from the first to the last, wider by the distance.
+
+    Raises:
+        ValueError: there are no truths.
+    """
+    times = [t.interrupted_at for t in truths]
+    wider = timedelta(seconds=distance_seconds)
+    return min(times) - wider, max(times) + wider + timedelta(microseconds=1)
+
+
 def compare(
-    truths: Iterable[Truth], verdicts: Iterable[Verdict], distance_seconds: int = DEFAULT_DISTANCE_SECONDS
+    truths: Iterable[Truth],
+    verdicts: Iterable[Verdict],
+    distance_seconds: int = DEFAULT_DISTANCE_SECONDS,
+    period: Period | None = None,
 ) -> Score:
     """Match truths with verdicts and score them.
 
@@ -85,6 +108,8 @@ def compare(
         truths: what happened.
         verdicts: rows with cluster, run_id, run, job_id_raw, interrupted_at, cause, confidence, is_planned, culprit_node.
         distance_seconds: longest distance in time between a truth and its verdict.
+        period: what is scored: truths in it, and verdicts that belong to one of them or lie in it; None = all. All are
+            matched first, so that a pair across the period's edge stays a pair.
     """
     groups = _groups(list(truths), list(verdicts))
     score = Score([], [], [])
@@ -94,7 +119,23 @@ def compare(
         taken_truths, taken_verdicts = {i for i, _ in pairs}, {j for _, j in pairs}
         score.missed.extend(t for i, t in enumerate(group_truths) if i not in taken_truths)
         score.invented.extend(v for j, v in enumerate(group_verdicts) if j not in taken_verdicts)
-    return _scored(score)
+    return _scored(score if period is None else _within(score, period))
+
+
+def _within(score: Score, period: Period) -> Score:
+    since, until = period
+
+    def is_in(moment: datetime) -> bool:
+        return since <= moment < until
+
+    invented = [v for v in score.invented if is_in(v["interrupted_at"])]
+    return Score(
+        matched=[(t, v) for t, v in score.matched if is_in(t.interrupted_at)],
+        missed=[t for t in score.missed if is_in(t.interrupted_at)],
+        invented=invented,
+        period=period,
+        outside=len(score.invented) - len(invented),
+    )
 
 
 def match(truths: Sequence[Truth], verdicts: Sequence[Verdict], distance_seconds: int) -> list[tuple[int, int]]:
@@ -197,6 +238,8 @@ def _scored(score: Score) -> Score:
         planned=share(lambda t: t.is_planned is not None, lambda t, v: t.is_planned == v["is_planned"]),
         nodes=share(lambda t: t.node is not None, lambda t, v: t.node == v["culprit_node"]),
         brier=sum(errors) / len(errors) if errors else None,
+        period=score.period,
+        outside=score.outside,
     )
 
 

@@ -60,9 +60,17 @@ def node_in(name: str, nodes: Collection[str]) -> str | None:
     if pieces:
         return max(pieces, key=lambda n: (len(n), n))
     words = [w for w in re.split(r"[._]+|(?<![A-Za-z0-9])-|-(?![A-Za-z0-9])", _STAMP.sub(".", name)) if w]
-    words = [re.sub(r"^(?:dmesg|kern|kmsg|messages|syslog|journal)-|-(?:dmesg|kern|kmsg|messages|syslog|journal)$", "", w) for w in words]
+    words = [
+        re.sub(r"^(?:dmesg|kern|kmsg|messages|syslog|journal)-|-(?:dmesg|kern|kmsg|messages|syslog|journal)$", "", w)
+        for w in words
+    ]
     like = [w for w in words if _NODE_LIKE.fullmatch(w) and not _NO_NODE.fullmatch(w)]
     return like[0] if len(like) == 1 else None
+
+
+def escaped(text: str) -> str:
+    """Return a pattern that matches `text`; a brace, which would begin a capture, may be any character."""
+    return glob.escape(text).replace("{", "?")
 
 
 def _in_folder(names: set[str], others: set[str], nodes: Collection[str] | None) -> Iterator[tuple[str, int]]:
@@ -89,34 +97,42 @@ def _matched(pattern: str, left: set[str], taken: set[str]) -> set[str]:
 
 def _candidates(name: str, names: set[str], nodes: Collection[str] | None) -> Iterator[str]:
     """Yield patterns for `name` and others like it, the exact ones first."""
-    yield glob.escape(name)
+    if not _has_month(name):
+        yield escaped(name)
     tail = _TAIL.search(name)
     core = name[: tail.start()] if tail else name
     for pattern in _cores(core, names, nodes):
         yield pattern + name[len(core) :]
         yield pattern + "*"
+    yield escaped(name)
+
+
+def _has_month(name: str) -> bool:
+    """Tell whether a name holds a month and no day: another file will come with another one."""
+    return _STAMP.search(name) is None and _MONTH.search(name) is not None
 
 
 def _cores(core: str, names: set[str], nodes: Collection[str] | None) -> Iterator[str]:
     """Yield patterns for a name without what rotation added: captures, the same ending, beginning, or but for numbers."""
-    yield glob.escape(core)
-    yield from _captured(core, nodes)
+    if _has_month(core):
+        yield _MONTH.sub("*", escaped(core))
+    yield escaped(core)
+    yield from _captured(core, nodes, is_alone=len(names) == 1)
     ending = "".join(Path(core).suffixes[-2:])
-    suffix = glob.escape(ending if re.fullmatch(r"[\w.]*", ending) and not _STAMP.search(ending) else "")
+    suffix = escaped(ending if re.fullmatch(r"[\w.]*", ending) and not _STAMP.search(ending) else "")
     stem = re.match(r"[^\W\d_]*", core)
-    if _MONTH.search(core):
-        yield _MONTH.sub("*", glob.escape(core))
     if len(names) > 1:
         if suffix:
             yield f"*{suffix}"
         if stem and len(stem[0]) >= MIN_PREFIX:
-            yield f"{glob.escape(stem[0])}*{suffix}"
-        yield re.sub(r"\d+", "*", glob.escape(core))
+            yield f"{escaped(stem[0])}*{suffix}"
+        yield re.sub(r"\d+", "*", escaped(core))
 
 
-def _captured(core: str, nodes: Collection[str] | None) -> Iterator[str]:
-    """Yield patterns that capture the time of collection and the node."""
+def _captured(core: str, nodes: Collection[str] | None, *, is_alone: bool) -> Iterator[str]:
+    """Yield patterns that capture the time of collection and the node; that of a lone file must be known elsewhere."""
     node = None if nodes is None else node_in(core, nodes)
+    node = None if is_alone and nodes is not None and node not in nodes else node
     stamps = [m for m in _STAMP.finditer(core) if _is_stamp(m[0])]
     parts = [(stamps[0][0], "{collected_at}")] if len(stamps) == 1 else []
     parts += [(node, "{node}")] if node else []
@@ -126,17 +142,17 @@ def _captured(core: str, nodes: Collection[str] | None) -> Iterator[str]:
     captures = dict(parts)
     if sum(word in captures for word in words) != len(parts):
         return
-    for rest in (glob.escape, _no_numbers, _no_words):
+    for rest in (escaped, _no_numbers, _no_words):
         yield "".join(captures[word] if word in captures else rest(word) for word in words)
 
 
 def _no_numbers(text: str) -> str:
-    return re.sub(r"\d+", "*", glob.escape(text))
+    return re.sub(r"\d+", "*", escaped(text))
 
 
 def _no_words(text: str) -> str:
     """Put `*` for what stands before the last mark; an ending stays."""
-    return text if not re.search(r"\w", text) or text.startswith(".") else "*" + re.sub(r"^.*\w", "", glob.escape(text))
+    return text if not re.search(r"\w", text) or text.startswith(".") else "*" + re.sub(r"^.*\w", "", escaped(text))
 
 
 def _is_stamp(text: str) -> bool:
@@ -159,10 +175,10 @@ def _over_folders(
         cousins = {p.parent for p in everything if p.parent.parent == parent and fnmatchcase(p.name, plain)}
         common = _folder_pattern(pattern, [c.name for c in children], nodes) if cousins <= set(children) else None
         if common:
-            yield os.path.join(glob.escape(str(parent)), common, pattern), sum(folders[c] for c in children)  # noqa: PTH118 - a pattern, no path
+            yield os.path.join(escaped(str(parent)), common, pattern), sum(folders[c] for c in children)  # noqa: PTH118 - a pattern, no path
         else:
             for child in children:
-                yield os.path.join(glob.escape(str(child)), pattern), folders[child]  # noqa: PTH118
+                yield os.path.join(escaped(str(child)), pattern), folders[child]  # noqa: PTH118
 
 
 def _folder_pattern(pattern: str, names: list[str], nodes: Collection[str] | None) -> str | None:
@@ -170,5 +186,5 @@ def _folder_pattern(pattern: str, names: list[str], nodes: Collection[str] | Non
     if "{collected_at}" not in pattern and all(_STAMP.fullmatch(n) and _is_stamp(n) for n in names):
         return "{collected_at}"
     if nodes is not None and "{node}" not in pattern and all(node_in(n, nodes) == n for n in names):
-        return "{node}"
+        return "{node}" if len(names) > 1 or names[0] in nodes else None
     return "*" if len(names) > 1 else None

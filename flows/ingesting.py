@@ -90,6 +90,7 @@ class Ingester:
     def __init__(self, config: Config, manifest: Manifest, batch: Batch, workers: ThreadPoolExecutor) -> None:
         self._zones = config.zones()
         self._only_cluster = config.only_cluster
+        self._clusters = frozenset(config.document.clusters)
         self._manifest, self._batch, self._workers = manifest, batch, workers
 
     def ingest(self, job: Job) -> ExportReport:
@@ -167,6 +168,7 @@ class Ingester:
             node=source.node or captures.get("node"),
             columns=source.columns,
             delimiter=source.delimiter,
+            clusters=self._clusters,
         )
 
     def _empty(self, job: Job, state: FileState, pieces: list[Piece]) -> ExportReport:

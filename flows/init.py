@@ -193,9 +193,7 @@ def _runs(jobs: list[Job], *, is_by_gpus: bool) -> list[RunGuess]:
         if job.user and job.job_name and sized.nodes * job.seconds:
             groups.setdefault((job.user, job.job_name), []).append(sized)
     guesses = [
-        RunGuess(
-            user, name, len(group), max(j.nodes for j in group), sum(j.nodes * j.seconds for j in group) / 3600
-        )
+        RunGuess(user, name, len(group), max(j.nodes for j in group), sum(j.nodes * j.seconds for j in group) / 3600)
         for (user, name), group in groups.items()
     ]
     largest = max((g.size for g in guesses), default=0)

@@ -91,10 +91,14 @@ def _shapes(columns: Sequence[Column], _names: Mapping[int, str], _words: Words)
 def _times(columns: Sequence[Column], _names: Mapping[int, str], _words: Words) -> Named:
     """Name times by their order in most rows: a job is submitted, eligible, started, ended."""
     found = [i for i, c in enumerate(columns) if _most(c, _TIME.fullmatch)]
-    rows = list(zip(*(columns[i] for i in found), strict=True))
+    rows = [row for row in zip(*(columns[i] for i in found), strict=True) if all(map(_is_moment, row))]
     ranks = [sum(sum(_moment(other) < _moment(row[n]) for other in row) for row in rows) for n in range(len(found))]
     ordered = [i for _, i in sorted(zip(ranks, found, strict=True))]
     yield from zip(ordered, _TIMES.get(len(found), ()), strict=False)
+
+
+def _is_moment(text: str) -> bool:
+    return _moment(text) != datetime.max  # noqa: DTZ901 - as in _moment
 
 
 def _moment(text: str) -> datetime:

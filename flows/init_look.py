@@ -206,8 +206,8 @@ def _jobs(frame: Any) -> Iterator[tuple[tuple[Any, ...], Job]]:
     more = ("user", "account", "partition", "job_name", "gpus", "node_count", "elapsed_seconds", "ended_at")
     columns = (*identity, *more, "state", "collected_at")
     for row in frame.filter(~frame["is_request"]).select(columns).iter_rows(named=True):
-        names = (row[c] for c in ("cluster", "user", "account", "partition", "job_name"))
-        yield tuple(row[c] for c in identity), Job(*names, row["gpus"], row["node_count"] or 0, _seconds(row))
+        names = {c: row[c] for c in ("cluster", "user", "account", "partition", "job_name", "gpus")}
+        yield tuple(row[c] for c in identity), Job(**names, nodes=row["node_count"] or 0, seconds=_seconds(row))
 
 
 def _seconds(row: dict[str, Any]) -> int:

@@ -8,23 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flows.cli.terminal import clean
-from flows.init import Looked, RunGuess, SourceGuess, Survey
+from flows.globs import escaped
+from flows.init import RunGuess, SourceGuess, Survey
+from flows.init_columns import jobs_without_header
+from flows.init_look import Looked
 
 MAX_UNREAD = 30
 _COLLECTED = """\
 # Collected when? The files' own times count. Where they were copied without them, set collected_at on the source,
-# or let the path tell it: path = "exports/{collected_at}/*.txt\""""
-_JOB_STATES = {
-    "COMPLETED",
-    "FAILED",
-    "CANCELLED",
-    "TIMEOUT",
-    "NODE_FAIL",
-    "PREEMPTED",
-    "REQUEUED",
-    "OUT_OF_MEMORY",
-    "RUNNING",
-}
+# or let the path tell it: path = "exports/sacct-{collected_at}.txt\""""
 
 
 def text(survey: Survey, base: Path) -> str:
@@ -33,10 +25,11 @@ def text(survey: Survey, base: Path) -> str:
         "# Written by `goodput init` from what the exports say. Check what is marked CHECK, then: goodput run",
         '[warehouse]\ndata = "data" # lake and warehouse, relative to this file',
         *(_cluster(name, survey) for name in survey.clusters),
-        _COLLECTED,
+        *([_COLLECTED] if any("{collected_at}" not in s.pattern for s in survey.sources) else []),
         *(_source(guess, survey, base) for guess in survey.sources),
         _runs_heading(survey),
-        *(_run(guess) for guess in survey.runs),
+        *(_run(guess, "GPU" if survey.is_by_gpus else "node") for guess in survey.runs),
+        *(_headless(guess, survey, base) for guess in survey.headless),
         *_all_unread(survey.unread, base),
     ]
     return "\n\n".join(parts) + "\n"
@@ -63,83 +56,118 @@ def _cluster(name: str, survey: Survey) -> str:
     if not survey.is_cluster_named:
         lines[0] += " # CHECK: no export names its cluster; this is a stand-in"
     if survey.needs_zone:
-        lines.append('zone = "UTC" # CHECK: times in these exports carry no zone; give the one they were printed in')
+        lines.append(f"zone = {quoted(survey.zone.zone)} # CHECK: some times carry no zone; {clean(survey.zone.why)}")
     if gpus := survey.gpus_per_node.get(name):
         lines.append(f"gpus_per_node = {gpus} # from the jobs' AllocTRES")
+    else:
+        lines.append(f"# gpus_per_node = 8 # CHECK: {_no_gpus(survey)}")
     lines.append("# capacity_gpus = 0 # all GPUs of the cluster, for its utilization")
     return "\n".join(lines)
 
 
+def _no_gpus(survey: Survey) -> str:
+    if not survey.jobs:
+        return "no export of jobs was found; this is used for those without AllocTRES"
+    if survey.has_tres:
+        return "AllocTRES names no GPUs; without this nothing is counted in GPU-hours"
+    return "the exports of jobs have no AllocTRES; without this nothing is counted in GPU-hours"
+
+
 def _source(guess: SourceGuess, survey: Survey, base: Path) -> str:
-    files = "1 file" if guess.files == 1 else f"{guess.files} files"
     lines = [
-        f"[[sources]] # {files}",
-        f"path = {quoted(relative(guess.pattern, base))}",
+        f"[[sources]] # {_files(guess)}",
+        f"path = {quoted(relative(guess.pattern, base))}{_captures(guess)}",
         f"format = {quoted(guess.format)}",
     ]
     if "cluster" in guess.needs:
-        is_sure = len(survey.clusters) == 1 and survey.is_cluster_named
-        mark = "" if is_sure else " # CHECK: these files do not name their cluster"
-        lines.append(f"cluster = {quoted(survey.clusters[0])}{mark}")
-    if "node" in guess.needs:
-        lines.append(
-            'node = "NODE" # CHECK: these files do not name their node; or capture it: path = ".../{node}/..."'
-        )
+        lines.append(_cluster_of(survey))
+    if "node" in guess.needs and "{node}" not in guess.pattern:
+        lines += [
+            "# CHECK: these files do not name their node, nor does this path: their events will have no node.",
+            '# Capture it, path = ".../{node}.log", or set node = "..." where all files are of one.',
+        ]
     return "\n".join(lines)
+
+
+def _files(guess: SourceGuess) -> str:
+    return "1 file" if guess.files == 1 else f"{guess.files} files"
+
+
+def _cluster_of(survey: Survey) -> str:
+    is_sure = len(survey.clusters) == 1 and survey.is_cluster_named
+    mark = "" if is_sure else " # CHECK: these files do not name their cluster"
+    return f"cluster = {quoted(survey.clusters[0])}{mark}"
+
+
+def _captures(guess: SourceGuess) -> str:
+    """Return a comment on what the path tells."""
+    notes = []
+    if "{node}" in guess.pattern:
+        strange = ", ".join(clean(n) for n in guess.strange_nodes[:3])
+        more = ", ..." if len(guess.strange_nodes) > 3 else ""
+        known = (
+            f"no other export names {strange}{more}; are these nodes?" if strange else "all are named by other exports"
+        )
+        notes.append(f"CHECK: these files do not name their node, the path does: {known}")
+    if "{collected_at}" in guess.pattern:
+        notes.append("collected at the time in the name; a date alone is the end of that day")
+    return f" # {'; '.join(notes)}" if notes else ""
 
 
 def relative(pattern: str, base: Path) -> str:
     """Return a pattern relative to `base` where it lies below it."""
-    start = glob.escape(str(base)) + "/"
+    start = escaped(str(base)) + "/"
     return pattern.removeprefix(start)
 
 
 def _runs_heading(survey: Survey) -> str:
-    if not survey.runs:
-        return '# No job tells of GPU-time, so every job is tracked. Name the runs you care about:\n# [[runs]]\n# match = { job_name = "llama-*" }'
-    return (
-        "# Tracked runs: the largest by GPU-time. Attempts of one key make up one run; drop what you do not care about."
-    )
+    if survey.runs:
+        unit = "GPU-time" if survey.is_by_gpus else "node-time, since no job tells of GPU-time"
+        return f"# Tracked runs: the largest by {unit}. Attempts of one key make up one run; drop what you do not care about."
+    why = "No export of jobs was found" if not survey.jobs else "No job tells its user, its name and how long it ran"
+    return f'# {why}, so every job is tracked. Name the runs you care about:\n# [[runs]]\n# match = {{ job_name = "llama-*" }}'
 
 
-def _run(guess: RunGuess) -> str:
+def _run(guess: RunGuess, unit: str) -> str:
     return "\n".join(
         [
-            f"[[runs]] # {guess.attempts} attempts, up to {guess.gpus} GPUs, {guess.gpu_hours:,.1f} GPU-hours",
+            f"[[runs]] # {guess.attempts} attempts, up to {guess.size} {unit}s, {guess.hours:,.1f} {unit}-hours",
             f"match = {{ user = {quoted(guess.user)}, job_name = {quoted(glob.escape(guess.job_name))} }}",
             'key = ["user", "job_name"]',
         ]
     )
 
 
-def jobs_without_header(line: str) -> int:
-    """Return how many columns `line` has if it looks like a job of `sacct -P -n` (without a header), else 0."""
-    fields = line.split("|")
-    return len(fields) if any(field.partition(" ")[0] in _JOB_STATES for field in fields) else 0
+def _headless(guess: SourceGuess, survey: Survey, base: Path) -> str:
+    """Return a commented entry for files that look like `sacct -P -n`."""
+    names = [name or f"Unknown{position}" for position, name in enumerate(guess.columns, 1)]
+    unknown = [name for name, known in zip(names, guess.columns, strict=True) if known is None]
+    mark = f"; nothing tells {', '.join(unknown)}" if unknown else ""
+    lines = [
+        f"# {_files(guess)} without a header, probably of sacct. Compare the columns with the file, then uncomment:",
+        "# [[sources]]",
+        f"# path = {quoted(relative(guess.pattern, base))}",
+        '# format = "slurm_sacct"',
+        f"# columns = [{', '.join(map(quoted, names))}] # CHECK: all {len(names)}, guessed from the values{mark}",
+    ]
+    if "Cluster" not in names:
+        lines.append(f"# {_cluster_of(survey)}")
+    return "\n".join(lines)
 
 
 def _all_unread(unread: list[Looked], base: Path) -> Iterator[str]:
-    """Yield a comment for each file that cannot be read, those that can be helped first; many others are only counted."""
-    ordered = sorted(unread, key=lambda x: (not jobs_without_header(x.first_line), x.problem is None))
-    helped = sum(bool(jobs_without_header(x.first_line)) for x in ordered)
-    listed = max(helped, MAX_UNREAD)
-    yield from (_unread(x, base) for x in ordered[:listed])
-    if len(ordered) > listed:
-        yield f"# Not read: {len(ordered) - listed} more files that no parser knows"
+    """Yield a comment for each file that cannot be read, those with a reason first; many others are only counted."""
+    rest = [x for x in unread if x.problem or not jobs_without_header(x.first_line)]  # the others have their entry
+    ordered = sorted(rest, key=lambda x: x.problem is None)
+    yield from (_unread(x, base) for x in ordered[:MAX_UNREAD])
+    if len(ordered) > MAX_UNREAD:
+        yield f"# Not read: {len(ordered) - MAX_UNREAD} more files that no parser knows"
 
 
 def _unread(looked: Looked, base: Path) -> str:
-    path = relative(glob.escape(str(looked.path)), base)
-    lines = [f"# Not read: {clean(path)}: {clean(looked.problem or 'no parser knows this format')}"]
+    path = relative(escaped(str(looked.path)), base)
+    why = looked.problem or ("binary" if looked.is_binary else "no parser knows this format")
+    lines = [f"# Not read: {clean(path)}: {clean(why)}"]
     if looked.first_line:
         lines.append(f"#   first line: {clean(looked.first_line)}")
-    fields = jobs_without_header(looked.first_line)
-    if looked.problem is None and fields:
-        lines += [
-            f"# If these are {fields} columns printed without a header, name them:",
-            "# [[sources]]",
-            f"# path = {quoted(path)}",
-            '# format = "slurm_sacct"',
-            f'# columns = ["JobID", "State", "..."] # all {fields}, in order',
-        ]
     return "\n".join(lines)

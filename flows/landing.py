@@ -65,12 +65,12 @@ def find(pattern: str) -> list[Found]:
     for path in _walk(base, parts, frozenset(), closed):
         by_file.setdefault(os.path.realpath(path), []).append(path)
     chosen = [Path(real) if Path(real) in paths else min(paths) for real, paths in by_file.items()]
-    found = [_described(path, expression, loose) for path in chosen]
+    found = [_described(path, exact, loose) for path in chosen]
     found += [Found(path, problem=f"cannot be listed: {reason}") for path, reason in closed.items()]
     return sorted(found, key=lambda f: f.path)
 
 
-def _described(path: Path, expression: re.Pattern[str], loose: re.Pattern[str]) -> Found:
+def _described(path: Path, exact: re.Pattern[str], loose: re.Pattern[str]) -> Found:
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -79,7 +79,7 @@ def _described(path: Path, expression: re.Pattern[str], loose: re.Pattern[str]) 
         return Found(path, problem="is a folder; end the path with /* or /** to read what is in it", is_folder=True)
     if not stat.S_ISREG(mode):
         return Found(path, problem="is no regular file (a pipe, socket or device)")
-    if match := expression.fullmatch(str(path)):
+    if match := exact.fullmatch(str(path)):
         return Found(path, match.groupdict())
     if (match := loose.fullmatch(str(path))) and "collected_at" in match.groupdict():
         text = match["collected_at"]
@@ -144,7 +144,7 @@ def _children(folder: Path, closed: dict[Path, str], *, with_hidden: bool = Fals
 
 
 def expression(pattern: str, *, is_loose: bool = False) -> re.Pattern[str]:
-    """Return the regular expression of a pattern, with a group for each capture; loose = `{collected_at}` may be any text."""
+    """Return the regular expression of a pattern, a group for each capture; loose = any text may be `{collected_at}`."""
     seen: set[str] = set()
     out = []
     for word in re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|\{\w+\})", str(Path(pattern))):

@@ -21,7 +21,7 @@ def nearest(pattern: str, base: Path) -> str:
         pattern: absolute path or glob, with captures.
         base: folder that paths are shown relative to.
     """
-    first, *parts = Path(_CAPTURE.sub("*", pattern)).parts
+    first, *parts = Path(pattern).parts
     folders = [Path(first)]
     for i, part in enumerate(parts):
         is_last = i == len(parts) - 1
@@ -31,7 +31,8 @@ def nearest(pattern: str, base: Path) -> str:
             folders = list(_below(folders))
             continue
         inside = [child for folder in folders for child in _children(folder)]
-        fitting = [child for child in inside if fnmatch.fnmatchcase(child.name, part)]
+        name = _CAPTURE.sub("*", part)
+        fitting = [child for child in inside if fnmatch.fnmatchcase(child.name, name)]
         if is_last and fitting:
             return f"{_shown(fitting[0], base)} is a folder; end the path with /* or /** to read what is in it"
         folders_below = [child for child in fitting if child.is_dir()]
@@ -44,7 +45,7 @@ def nearest(pattern: str, base: Path) -> str:
 
 def _sentence(parts: list[str], folders: list[Path], inside: list[Path], base: Path) -> str:
     """Say what stands where the first of `parts` should."""
-    wanted = re.sub(r"[*?]+", "", re.sub(r"\[(.)\]", r"\1", parts[0])).lower()
+    wanted = re.sub(r"[*?]+", "", re.sub(r"\[(.)\]", r"\1", _CAPTURE.sub("", parts[0]))).lower()
     names = {child.name.lower(): child for child in sorted(inside, reverse=True)}
     close = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
     if close:
@@ -52,6 +53,7 @@ def _sentence(parts: list[str], folders: list[Path], inside: list[Path], base: P
     where = "the configuration's folder" if folders[0] == base else _shown(folders[0], base)
     if not inside:
         return f"{where} is empty"
+    where += " with what is below it" if len(folders) > 1 else ""
     some = ", ".join(child.name for child in sorted(inside)[:_SHOWN])
     return f"{where} holds {some}{', ...' if len(inside) > _SHOWN else ''}"
 

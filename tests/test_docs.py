@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,98 @@ def test_configuration_in_the_docs_is_valid() -> None:
         # An example may show one part: the cluster it names is then configured elsewhere.
         part = block if "[clusters." in block else block + '\n[clusters.alpha]\nzone = "UTC"\n'
         parse(part, ROOT / "goodput.toml")  # raises ConfigError with the line and what was meant
+
+
+def headed_keys(text: str) -> dict[str, dict[str, tuple[str, str]]]:
+    """The keys of each table of docs/configuration.md: type and default, by the table's heading."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading, _, body = part.partition("\n")
+        rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \| .+ \|$", body, re.MULTILINE)
+        found[heading.strip("`")] = {key: (kind, default) for key, kind, default in rows}
+    return found
+
+
+def test_the_reference_of_the_configuration_is_complete() -> None:
+    """Every table, key, type and default stands in docs/configuration.md as flows/config_schema.py has it."""
+    from flows import config_schema as schema
+    from flows.config_types import JOB_COLUMNS, seconds
+
+    text = text_of(ROOT / "docs" / "configuration.md")
+    told = headed_keys(text)
+    tables = {
+        "[warehouse]": schema.WarehouseEntry,
+        "[clusters.NAME]": schema.ClusterEntry,
+        "[[sources]]": schema.SourceEntry,
+        "[[runs]]": schema.RunEntry,
+        "[attribution]": schema.AttributionEntry,
+        "[attribution.windows.CLASS]": schema.WindowEntry,
+        "[[calendars]]": schema.CalendarEntry,
+    }
+    entries = {c for c in vars(schema).values() if isinstance(c, type) and issubclass(c, schema.Entry)}
+    assert entries - {schema.Entry, schema.Document} == set(tables.values()), "a new table needs a section"
+    assert list(told) == list(tables)
+    for heading, model in tables.items():
+        assert list(told[heading]) == list(model.model_fields), heading
+        for key, field in model.model_fields.items():
+            kind, default = told[heading][key]
+            where = f"{heading} {key}"
+            assert (default == "required") == field.is_required(), where
+            if field.is_required():
+                continue
+            value = field.get_default(call_default_factory=True)
+            if value is None or key == "windows":
+                assert default == "none", where
+            elif kind == "duration":
+                assert seconds(default.strip('`"')) == value, where
+            else:
+                assert tomllib.loads(f"x = {default.strip('`')}")["x"] == (
+                    list(value) if isinstance(value, tuple) else value
+                ), where
+    for column in JOB_COLUMNS:
+        assert f"`{column}`" in text
+
+
+def test_kinds_of_value_in_the_reference_are_those_that_the_file_takes() -> None:
+    """A key said to be a duration takes one and refuses a word, and so on: each example of a kind parses."""
+    from flows.config import ConfigError, parse
+
+    examples = {
+        "duration": '"90s"',
+        "whole number": "7",
+        "path": '"x"',
+        "pattern": '"x-*.txt"',
+        "text": '"kernel_log"',
+        'text such as `"4GB"`': '"4GB"',
+        "IANA zone": '"Europe/Berlin"',
+        "list of texts": '["user"]',
+        "one character": '"|"',
+        "time with zone": "2026-05-04T13:30:00Z",
+        "time": "2026-05-04T13:30:00Z",
+        "table of globs": '{ user = "a*" }',
+    }
+    needed = {
+        "[[sources]]": {"path": '"x"'},
+        "[[calendars]]": {
+            "cluster": '"kernel_log"',
+            "name": '"x"',
+            "start": "2026-05-04T13:30:00Z",
+            "end": "2026-05-05T13:30:00Z",
+        },
+    }
+    for heading, keys in headed_keys(text_of(ROOT / "docs" / "configuration.md")).items():
+        for key, (kind, _) in keys.items():
+            if kind == "tables":
+                continue
+            table = heading.replace("CLASS", "xid").replace("NAME", "c")
+            for value, is_right in ((examples[kind], True), ("true", False)):
+                entry = needed.get(heading, {}) | ({} if key == "end" and is_right else {key: value})
+                text = table + "\n" + "".join(f"{name} = {text}\n" for name, text in entry.items())
+                if is_right:
+                    parse(text, ROOT / "goodput.toml")
+                else:
+                    with pytest.raises(ConfigError):
+                        parse(text, ROOT / "goodput.toml")
 
 
 def test_make_targets_in_the_docs_exist() -> None:

@@ -33,6 +33,7 @@ class Context:
         node: node the source is configured for or that was captured from the path.
         columns: column names of an export without a header.
         delimiter: configured delimiter; None = found from the content.
+        clusters: names of the configured clusters; those with a zone need not be repeated.
     """
 
     collected_at: datetime
@@ -42,6 +43,20 @@ class Context:
     node: str | None = None
     columns: tuple[str, ...] = ()
     delimiter: str | None = None
+    clusters: frozenset[str] = frozenset()
+
+    def cluster_of(self, name: str | None) -> str:
+        """Return the cluster of a row for which the export names the cluster `name`, or none.
+
+        A configured cluster keeps its name, so that an export of several is never merged; any other name is the scheduler's
+        for the cluster that the source is configured for.
+
+        Raises:
+            MissingSettingError: neither the row nor the source names one.
+        """
+        if name and (name in self.clusters or name in self.zones):
+            return name
+        return self.cluster or name or self.require_cluster()
 
     def zone_of(self, cluster: str | None) -> str:
         """Return the IANA zone in which times of `cluster` are printed.

@@ -30,6 +30,7 @@ FLAGS: dict[str, str] = {
     "merged_lines": "one event told over several lines",
     "node_missing": "the export does not name the node",
     "end_before_start": "the end lies before the start; the attempt enters no run and no ledger",
+    "end_clipped": "the same job started again before this end; the attempt ends where the next one starts",
     "gpus_assumed": "no record names GPUs; nodes x gpus_per_node of the configuration",
 }
 

@@ -37,7 +37,7 @@ def query(
 
     Raises:
         NoWarehouseError: nothing has been published.
-        QueryError: DuckDB refuses the query, also while its answer is read.
+        QueryError: DuckDB refuses the query, also while its answer is read; or it is more than one statement.
     """
     with _running(path, sql, params) as relation:
         yield relation.to_arrow_reader(BATCH_ROWS)
@@ -79,6 +79,7 @@ def _running(
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     with reading(publish.resolve(path)) as con:
         try:
+            sql = _one_statement(con, sql)
             relation = con.sql(sql, params=params) if params else con.sql(sql)
             if relation is None:
                 relation = con.sql("select 'done' as status where false")
@@ -89,6 +90,23 @@ def _running(
             if error.errno is not None:  # a real one, such as a broken pipe; Arrow has none for DuckDB's errors
                 raise
             raise QueryError(str(error)) from error
+
+
+def _one_statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return `sql` without the semicolon and comments at its end, on which DuckDB stumbles when it reads an answer as text.
+
+    Raises:
+        QueryError: it is more than one statement.
+        duckdb.ParserException: it is none.
+    """
+    if len(con.extract_statements(sql)) > 1:
+        raise QueryError("several statements in one query; give one at a time")
+    text = sql.encode()
+    for offset, kind in reversed(duckdb.tokenize(sql)):
+        if kind != duckdb.token_type.comment and text[offset : offset + 1] != b";":
+            break
+        text = text[:offset]
+    return text.decode()
 
 
 def _write_csv(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:

@@ -75,7 +75,6 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    config_given.set(None)
     try:
         code = make_app()(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()
@@ -92,6 +91,8 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         fail("stopped; nothing published is touched, run the command again to go on")
         return 130
+    finally:
+        config_given.set(None)
     return code if isinstance(code, int) else 0
 
 

@@ -24,16 +24,18 @@ def annotate(
     *,
     cause: Annotated[str, Parameter(help='Code of the cause; see `goodput sql "from reference.causes"`.')],
     why: Annotated[str, Parameter(help="How you know. Shown as evidence.")],
-    node: Annotated[str | None, Parameter(help="Node to blame; see `goodput sql \"from marts.nodes\"`.")] = None,
+    node: Annotated[str | None, Parameter(help='Node to blame; see `goodput sql "from marts.nodes"`.')] = None,
     author: Annotated[str | None, Parameter(help="Who says so; your user name if not given.")] = None,
     run: Annotated[bool, Parameter(help="Ingest and build at once, so that the label counts.")] = False,
     config: ConfigOption = None,
 ) -> int:
     """Label an interruption with its cause, and the node to blame.
 
-    A label wins over every rule from the next build on, and is shown as evidence; of several labels the latest wins. Labels
-    are kept in annotations.jsonl in the data folder of the warehouse, one JSON object a line: keep that file safe, no export
-    holds what it says.
+    A label wins over every rule from the next build on, and is shown as
+    evidence; of several labels of one interruption the latest wins.
+
+    Labels are kept in annotations.jsonl in the data folder of the
+    warehouse. Back it up: no export holds what it says.
     """
     settings = facts.configuration(config)
     row = facts.one_interruption(settings, interruption)

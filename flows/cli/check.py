@@ -22,12 +22,13 @@ def check(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """Exit 1 if a line was rejected, an export failed or has no known format, a source matches no file, or a rule of the marts is broken."""
+    """Exit 1 if something is wrong: rejected lines, failed or unknown exports, sources without a file, marts that break a rule."""
     settings = facts.configuration(config)
     if digest:
         return _digest(settings, json=json)
     files = landed.by_file(landed.exports(settings))
-    problems = [*_export_problems(files), *_source_problems(settings), *_mart_problems(settings)]
+    broken, warnings = _mart_problems(settings)
+    problems = [*_export_problems(files), *_source_problems(settings), *broken]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "warnings": warnings, "exports": len(files), **lines})

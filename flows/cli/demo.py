@@ -11,7 +11,9 @@ from flows import demo as bundled
 from flows.cli import evaluate as scoring
 from flows.cli import explain, facts
 from flows.cli.run import run_all
-from flows.cli.terminal import CommandError, clean, note, say, say_table, title
+from flows.cli.tables import say_table
+from flows.cli.terminal import CommandError, clean, note, say, title
+from flows.cli.words import command, config_given, gpu_hours, program, sure
 from flows.evaluate import DEFAULT_DISTANCE_SECONDS
 
 LEDGER = """
@@ -47,21 +49,27 @@ def demo(
 
 def _say_interruptions(settings: facts.Config) -> None:
     title("Interruptions (time is compressed: minutes stand for hours)")
-    rows = []
-    for row in facts.rows(settings, f"{facts.INTERRUPTIONS} order by i.interrupted_at"):
-        evidence = explain.described(settings, row)["evidence"]
-        rows.append(
-            {
-                "id": row["interruption_id"][: facts.ID_DIGITS],
-                "at": f"{row['interrupted_at']:%H:%M:%S}",
-                "class": row["class"],
-                "cause": row["cause"],
-                "sure": facts.percent(row["confidence"]),
-                "node": row["culprit_node"],
-                "because": evidence[0]["text"] if evidence else row["unknown_reason"],
-            }
-        )
-    say_table(rows, ("id", "at", "class", "cause", "sure", "node", "because"))
+    rows = [
+        {
+            "id": row["interruption_id"][: facts.ID_DIGITS],
+            "at_utc": f"{row['interrupted_at']:%H:%M:%S}",
+            "class": row["class"],
+            "cause": row["cause"],
+            "sure": sure(row),
+            "node": row["culprit_node"],
+            "because": because(explain.described(settings, row)),
+        }
+        for row in facts.rows(settings, f"{facts.INTERRUPTIONS} order by i.interrupted_at")
+    ]
+    narrow = (("because", 30), ("class", 0), ("because", 12), ("because", 0))
+    say_table(rows, tuple(rows[0]), narrow=narrow, right=("sure",))
+
+
+def because(row: facts.Row) -> str | None:
+    """Return what an interruption began with, as the evidence says; for an unknown cause why it is unknown."""
+    if row["cause"] == "unknown":
+        return str(row["unknown_reason"])
+    return next((str(e["text"]) for e in row["evidence"] if e["role"] == "initiating"), None)
 
 
 def _say_ledger(settings: facts.Config) -> None:
@@ -70,18 +78,14 @@ def _say_ledger(settings: facts.Config) -> None:
     total = sum(row["gpu_seconds"] for row in states) or 1
     for row in states:
         share = row["gpu_seconds"] / total
-        say(
-            f"{clean(row['state']):<16} {facts.gpu_hours(row['gpu_seconds']):>10} {share:>7.1%}  {'#' * round(40 * share)}"
-        )
-    say(f"{'elapsed':<16} {facts.gpu_hours(total):>10} {1:>7.1%}")
+        say(f"{clean(row['state']):<16} {gpu_hours(row['gpu_seconds']):>10} {share:>7.1%}  {'#' * round(40 * share)}")
+    say(f"{'elapsed':<16} {gpu_hours(total):>10} {1:>7.1%}")
 
 
 def _say_next(path: Path) -> None:
     title("Try next")
-    for command in (
-        f"goodput explain --last --config {path}",
-        f'goodput sql "from marts.root_causes" --config {path}',
-        f"goodput node gpu008 --config {path}",
-        "goodput init PATHS...   (your own exports)",
-    ):
-        say(f"  {command}")
+    given = config_given.set(path)
+    for words in ("explain --last", 'sql "from marts.root_causes"', "node gpu008"):
+        say(f"  {command(words)}")
+    config_given.reset(given)
+    say(f"  {program()} init PATHS...   (your own exports)")

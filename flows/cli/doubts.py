@@ -48,9 +48,9 @@ def _unknown_nodes(settings: facts.Config) -> list[str]:
     names = ", ".join(row["node"] for row in found[:MAX_NAMES])
     more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
     verb = "is" if len(found) == 1 else "are"
+    what = f"{counted(len(found), 'node')} in kernel logs {verb} unknown to the scheduler: {names}{more}; do host names differ?"
     return [
-        f"{counted(len(found), 'node')} in kernel logs {verb} unknown to the scheduler: {names}{more}; host names differ? "
-        "Set `node` on the source, or capture {node} in its path, and check its `cluster`; until then no job can be blamed on them"
+        f"{what} Set `node` on the source or capture {{node}} in its path, and check its `cluster`; until then they explain nothing"
     ]
 
 
@@ -66,7 +66,7 @@ def _nodeless(counts: list[facts.Row]) -> list[str]:
 def _ambiguous(counts: list[facts.Row]) -> list[str]:
     return [
         f"{counted(row['records'], 'record')} of {_of(row)} {'has a time' if row['records'] == 1 else 'have times'} that "
-        "came twice as clocks were set back, read as the first; exports printed in UTC (TZ=UTC, zone = \"UTC\") leave no doubt"
+        'came twice as clocks were set back, read as the first; exports printed in UTC (TZ=UTC, zone = "UTC") leave no doubt'
         for row in counts
         if row["flag"] == "time_ambiguous"
     ]

@@ -45,8 +45,10 @@ def init(
         f"{counted(sum(s.files for s in survey.sources), 'file')}, {counted(len(survey.runs), 'run')}"
     )
     if survey.needs_zone:
-        warn(f"times in these exports carry no zone; check `zone` in {target.name}: it says UTC")
+        warn(f"some times carry no zone; check `zone` in {target.name}: {survey.zone.zone}, {survey.zone.why}")
     if survey.unread:
-        warn(f"{counted(len(survey.unread), 'file')} cannot be read; {target.name} lists them at its end, with what to do")
+        warn(
+            f"{counted(len(survey.unread), 'file')} cannot be read; {target.name} lists them at its end, with what to do"
+        )
     say(f"next: check the lines marked CHECK in {target.name}, then: {command('run')}")
     return 0

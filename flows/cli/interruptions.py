@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,6 +13,8 @@ from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.tables import say_table
 from flows.cli.terminal import note, say, say_json, warn
 from flows.cli.words import WEAK, counted, gpu_hours, is_weak, spoken, sure
+
+Row = Mapping[str, Any]
 
 COLUMNS = ("id", "at_utc", "run", "job", "class", "cause", "sure", "node", "down", "held_gpuh", "waiting_gpuh")
 
@@ -26,9 +29,12 @@ MAX_RUNS = 10
 
 def interruptions(
     *,
-    since: Annotated[str | None, Parameter(help="Only those of the last 45m, 24h, 7d, 2w, or since a day or time.")] = None,
+    since: Annotated[
+        str | None, Parameter(help="Only those of the last 45m, 24h, 7d, 2w, or since a day or time.")
+    ] = None,
     run: Annotated[
-        str | None, Parameter(help="Only those of some runs: id, name, part of the name, or a pattern such as 'llama-*'.")
+        str | None,
+        Parameter(help="Only those of some runs: id, name, part of the name, or a pattern such as 'llama-*'."),
     ] = None,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -75,12 +81,12 @@ def brief(row: facts.Row) -> facts.Row:
     }
 
 
-def held(row: facts.Row) -> int | None:
+def held(row: Row) -> int | None:
     """Return what was lost on GPUs that were held, GPU-seconds: stalled, done again, starting up. None = unknown."""
     return None if row["lost_gpu_seconds"] is None else sum(row[part] or 0 for part in HELD)
 
 
-def waiting(row: facts.Row) -> int | None:
+def waiting(row: Row) -> int | None:
     """Return what was lost while waiting for the next start, its GPUs not held, GPU-seconds. None = unknown."""
     return None if row["lost_gpu_seconds"] is None else row["down_gpu_seconds"] or 0
 
@@ -89,9 +95,9 @@ def summary(found: list[facts.Row]) -> list[str]:
     """Return sentences that count interruptions by class, sum up what they cost, and explain the table's marks."""
     planned = sum(bool(row["is_planned"]) for row in found)
     scheduler = sum(row["class"] == "scheduler" for row in found)
+    unexpected = len(found) - planned - scheduler
     lines = [
-        f"{counted(len(found), 'interruption')}: {planned} planned, {len(found) - planned - scheduler} unexpected, "
-        f"{scheduler} by the scheduler"
+        f"{counted(len(found), 'interruption')}: {planned} planned, {unexpected} unexpected, {scheduler} by the scheduler"
     ]
     priced = [row for row in found if row["lost_gpu_seconds"] is not None]
     if priced:
@@ -99,23 +105,27 @@ def summary(found: list[facts.Row]) -> list[str]:
             f"GPU-hours lost: {gpu_hours(sum(held(r) or 0 for r in priced))} held (done again, starting up, stalled), "
             f"{gpu_hours(sum(waiting(r) or 0 for r in priced))} waiting for the next start (down)"
         )
-    if text := unpriced(found):
-        lines.append(text)
+    lines += unpriced(found)
     if any(is_weak(row) for row in found):
         lines.append(f"? = weak: below {WEAK:.0%}, likelier wrong than right")
     return lines
 
 
-def unpriced(found: list[facts.Row]) -> str | None:
-    """Return what to do where no record tells how many GPUs were lost; None where all do."""
-    lacking = [row for row in found if row["lost_gpu_seconds"] is None]
-    if not lacking:
-        return None
-    clusters = ", ".join(sorted({f"[clusters.{row['cluster']}]" for row in lacking}))
-    return (
-        f"GPU-hours unknown for {counted(len(lacking), 'interruption')}: the exports do not tell how many GPUs the jobs held; "
-        f"set gpus_per_node in {clusters} of goodput.toml"
-    )
+def unpriced(found: Sequence[Row]) -> list[str]:
+    """Return what to do where no record tells how many GPUs were lost, or none names a GPU."""
+    lines = []
+    if lacking := [row for row in found if row["lost_gpu_seconds"] is None]:
+        clusters = ", ".join(sorted({f"[clusters.{row['cluster']}]" for row in lacking}))
+        lines.append(
+            f"GPU-hours unknown for {counted(len(lacking), 'interruption')}: no export tells how many GPUs the jobs held; "
+            f"set gpus_per_node in {clusters} of goodput.toml"
+        )
+    if empty := [row for row in found if row["gpus"] == 0]:
+        lines.append(
+            f"0 GPUs counted for {counted(len(empty), 'interruption')}: AllocTRES names none of their jobs' GPUs; "
+            "is gres/gpu among AccountingStorageTRES?"
+        )
+    return lines
 
 
 def _runs_called(settings: facts.Config, wanted: str) -> list[str]:
@@ -130,7 +140,11 @@ def _runs_called(settings: facts.Config, wanted: str) -> list[str]:
     if not found:
         names = list(dict.fromkeys(r["run"] or r["run_id"] for r in runs))
         more = f" and {len(names) - MAX_RUNS} more" if len(names) > MAX_RUNS else ""
-        there = f"there are {', '.join(names[:MAX_RUNS])}{more}" if names else "no run is tracked; see [[runs]] in goodput.toml"
+        there = (
+            f"there are {', '.join(names[:MAX_RUNS])}{more}"
+            if names
+            else "no run is tracked; see [[runs]] in goodput.toml"
+        )
         warn(f"no run is called {wanted}; {there}")
     return found
 

@@ -66,7 +66,7 @@ def by_format(files: list[Row]) -> list[Row]:
 UNKNOWN_FORMAT = "no parser knows this format"
 SHOWN_CHARACTERS = 60
 _BEGINS = re.compile(r"it begins with (?P<quote>['\"]?)(?P<text>.*)(?P=quote)", re.DOTALL)
-_UNREADABLE = re.compile(r"\\x[0-9a-f]{2}|\ufffd|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_UNREADABLE = re.compile(r"\\x(?!07|09|1b)[0-9a-f]{2}|[\ufffd\x00-\x06\x0e-\x1a\x80-\x9f]")
 _BINARY_SHARE = 0.05
 
 

@@ -58,7 +58,8 @@ def node(
     if json:
         say_json({"node": name, **found})
         return 0
-    say(f"{name}: {counted(len(found['interruptions']), 'interruption')} blamed on it, {counted(len(found['faults']), 'fault')}")
+    blamed = counted(len(found["interruptions"]), "interruption")
+    say(f"{name}: {blamed} blamed on it, {counted(len(found['faults']), 'fault')}; times are UTC")
     for row in found["nodes"]:
         say(exposure(row))
     _say_part("States", found["states"], _STATES_NARROW)
@@ -72,7 +73,9 @@ def node(
 
 def exposure(row: facts.Row) -> str:
     """Return how often a node is blamed for the time that tracked runs held it, in words."""
-    stranger = "" if row.get("is_known_to_scheduler", True) else "; the scheduler knows no such node: do host names differ?"
+    stranger = (
+        "" if row.get("is_known_to_scheduler", True) else "; the scheduler knows no such node: do host names differ?"
+    )
     blamed = f"{row['cluster']}: {row['blamed']:,} blamed"
     if not row["exposure_days"]:
         return f"{blamed}; no tracked run held it, so it has no rate{stranger}"

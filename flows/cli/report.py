@@ -143,14 +143,18 @@ def when(seconds_before_end: float | None) -> str:
 def costs(row: Row) -> list[str]:
     """Return what it cost, in GPU-hours: on GPUs held, and waiting. What is assumed rather than measured says so."""
     if row["lost_gpu_seconds"] is None:
-        return [f"Cost: {unpriced([dict(row)])}"]
+        return [f"Cost: {text}" for text in unpriced([row])]
     is_assumed = row["lost_work_assumed_seconds"] is not None
-    lines = [f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost", f"  {gpu_hours(held(row)):>10}  on GPUs that were held"]
+    lines = [
+        f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost",
+        f"  {gpu_hours(held(row)):>10}  on GPUs that were held",
+    ]
     for part, meaning in _LOST:
         if seconds := row.get(f"{part}_gpu_seconds"):
             assumed = " (assumed)" if is_assumed and part in {"lost_work", "starting"} else ""
             lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{assumed}")
     lines.append(f"  {gpu_hours(waiting(row)):>10}  waiting for the next start, not held")
+    lines += [f"  {text}" for text in unpriced([row])]
     if is_assumed:
         lines.append("  assumed = from checkpoint_interval and restart_overhead in goodput.toml; no training log says")
     return lines

@@ -35,7 +35,9 @@ def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
         say(f"no goodput.toml here; {command('init PATHS...')} writes one")
     for source in configured:
         say(f"{source['where']}: {here(source['path'])}: {counted(len(source['files']), 'file')}")
-        say_table([f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"), narrow=(("how", 14),))
+        say_table(
+            [f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"), narrow=(("how", 14),)
+        )
         if not source["files"]:
             warn(f"{source['where']}: matches no file; is the path right?")
     return 0

@@ -26,7 +26,8 @@ or in a file (--file FILE), or on standard input; `goodput sql "show all tables"
 
 def sql(
     query: Annotated[
-        str | None, Parameter(help="One SQL statement, in quotes; from standard input if neither this nor --file is given.")
+        str | None,
+        Parameter(help="One SQL statement, in quotes; from standard input if neither this nor --file is given."),
     ] = None,
     /,
     *,
@@ -91,7 +92,9 @@ def _table(path: Path, statement: str) -> None:
             shown.extend(batch.slice(0, max(MAX_ROWS - total, 0)).to_pylist())
             total += batch.num_rows
     say_table(shown, names)
-    note(counted(total, "row") + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else ""))
+    note(
+        counted(total, "row") + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else "")
+    )
 
 
 def _lines(path: Path, statement: str, format: str) -> Iterator[str]:  # noqa: A002

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from flows.cli.terminal import clean, note, shown
@@ -18,9 +17,7 @@ GAP = 2
 _TO_THE_SECOND, _TO_THE_MINUTE = len("2026-05-04 13:30:00"), len("2026-05-04 13:30")
 
 
-def say_table(
-    rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = (), right: Collection[str] = ()
-) -> None:
+def say_table(rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = (), right: Collection[str] = ()) -> None:
     """Print rows: a table on a terminal, aligned lines elsewhere, never cut there.
 
     Args:
@@ -124,13 +121,11 @@ def _print_table(columns: Sequence[str], cells: list[list[str]], rights: list[bo
     for name, is_right in zip(columns, rights, strict=True):
         is_fixed = width is not None
         table.add_column(
-            Text(name), justify="right" if is_right else "left", overflow="ignore" if is_fixed else "fold", no_wrap=is_fixed
+            Text(name),
+            justify="right" if is_right else "left",
+            overflow="crop" if is_fixed else "fold",
+            no_wrap=is_fixed,
         )
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
     Console(markup=False, highlight=False, emoji=False, width=width).print(table)
-
-
-def moment(value: datetime | None) -> str:
-    """Return a time in UTC to the second, without its zone; a dash for None."""
-    return "-" if value is None else f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

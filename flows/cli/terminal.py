@@ -15,6 +15,7 @@ from flows.cli.words import pasteable
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
+
 class CommandError(Exception):
     """An expected failure; the message says what to do next.
 

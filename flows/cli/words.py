@@ -47,9 +47,8 @@ def confidence(share: float | None) -> str:
     """Return a probability as a whole percentage that is never 0 % or 100 %: nothing here is certain. A dash for None."""
     if share is None:
         return "-"
-    if share >= 0.995:
-        return ">99%"
-    return "<1%" if share < 0.005 else f"{share:.0%}"
+    percent = round(share * 100)
+    return ">99%" if percent >= 100 else "<1%" if percent <= 0 else f"{percent}%"
 
 
 def sure(row: Mapping[str, Any]) -> str:

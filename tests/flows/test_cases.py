@@ -203,7 +203,12 @@ def test_a_log_with_long_host_names_meets_the_scheduler_s_short_ones(site: Calla
     made.add("sacct.txt", read("CA1", "sacct.txt"), cluster="c1")
     made.run()
     assert made.column("select culprit_node from marts.interruptions") == ["gb01"]
-    assert made.column("select distinct node from marts.hardware_events where node ilike 'gb02%'") == ["GB02.example"]
+    assert made.column("select distinct node from marts.hardware_events order by node") == [
+        "gb01",
+        "gb02",
+        "gb03",
+        "gb05",
+    ]
 
 
 def test_a_log_that_grows_within_a_report_tells_it_once(site: Callable[..., Site]) -> None:

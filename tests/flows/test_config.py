@@ -115,12 +115,20 @@ def test_settings_rows_fit_the_tables_that_the_build_reads() -> None:
         "checkpoint_interval_seconds": 3600,
         "restart_overhead_seconds": 300,
     }
-    assert rows["evidence_windows"] == [
-        {"evidence_class": "gpu_lost", "before_seconds": 90, "after_seconds": 7 * 86400}
-    ]
+    # A lost GPU and Xid 79 are one class of evidence; a window under the event's name must reach it.
+    assert rows["evidence_windows"] == [{"evidence_class": "xid_79", "before_seconds": 90, "after_seconds": 7 * 86400}]
     # A time without a zone is the cluster's: 08:00 in Berlin in July is 06:00 UTC.
     assert rows["calendars"][0]["started_at"] == datetime(2026, 7, 1, 6, tzinfo=UTC)
     assert rows["calendars"][0]["ended_at"] == datetime(2026, 7, 1, 10, tzinfo=UTC)
+
+
+def test_a_window_for_a_kind_of_event_holds_for_all_its_codes_but_those_named_themselves() -> None:
+    text = '[attribution.windows.xid_31]\nbefore = "1m"\n[attribution.windows.xid]\nbefore = "2h"\n'
+    rows = {row["evidence_class"]: row for row in parsed(text).settings_rows()["evidence_windows"]}
+    assert rows["xid_31"]["before_seconds"] == 60
+    assert rows["xid_13"]["before_seconds"] == rows["xid_79"]["before_seconds"] == 7200
+    assert {row["after_seconds"] for row in rows.values()} == {900}
+    assert "xid" not in rows, "no evidence has this class, so such a row would do nothing"
 
 
 def test_without_runs_every_job_is_tracked() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.evaluate import Score, Share, compare
+from flows.evaluate import Score, Share, compare, own_period
 from flows.truth import Truth, TruthError, read_truths
+
+Goodput = Callable[..., Any]
 
 T0 = datetime(2026, 5, 4, tzinfo=UTC)
 
@@ -152,8 +155,15 @@ def test_truths_are_read_from_json_lines(tmp_path: Path) -> None:
         ('{"cluster": "c"}', "line 1: needs 'interrupted_at'"),
         ('{"cluster": "c", "interrupted_at": "yesterday"}', "'yesterday' is no time"),
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00"}', "has no zone"),
-        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "cuase": 1}', "unknown key 'cuase'"),
+        (
+            '{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "cuase": 1}',
+            "unknown key 'cuase'; did you mean 'causes'?",
+        ),
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "causes": "nic"}', "causes is no list"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "causes": [7]}', "causes holds 7"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "is_planned": "no"}', "is_planned is neither"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "identifiable": null}', "identifiable is neither"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "node": 8}', "node is no text"),
     ],
 )
 def test_a_line_that_is_no_truth_is_named(tmp_path: Path, line: str, expected: str) -> None:
@@ -168,3 +178,76 @@ def test_a_line_that_is_no_truth_is_named(tmp_path: Path, line: str, expected: s
 def test_a_missing_truth_is_named(tmp_path: Path) -> None:
     with pytest.raises(TruthError, match="No such file"):
         read_truths(tmp_path / "none.jsonl")
+
+
+def test_an_unknown_cause_is_named_with_its_line_and_what_was_meant(tmp_path: Path) -> None:
+    file = tmp_path / "truth.jsonl"
+    line = '{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "causes": ["%s"]}\n'
+    file.write_text(line % "gpu_hbm" + line % "gpu_hmb")
+    with pytest.raises(TruthError, match=r"line 2: no cause has the code 'gpu_hmb'; did you mean `gpu_hbm`\?"):
+        read_truths(file, ["gpu_hbm", "nic"])
+    assert len(read_truths(file)) == 2
+    with pytest.raises(TruthError, match="line 1: no cause has the code 'gpu_hbm'"):
+        read_truths(file, [])
+
+
+def test_verdicts_outside_the_period_are_not_invented() -> None:
+    truths = [truth(0), truth(100)]
+    verdicts = [verdict(-200), verdict(0), verdict(50), verdict(100), verdict(300)]
+    score = compare(truths, verdicts, 600, own_period(truths, 600))
+    assert len(score.matched) == 2
+    assert [v["interrupted_at"] for v in score.invented] == [T0 + timedelta(minutes=50)]
+    assert score.outside == 2
+    assert len(compare(truths, verdicts, 600).invented) == 3
+
+
+def test_the_own_period_holds_every_verdict_that_could_match() -> None:
+    truths = [truth(0)]
+    period = own_period(truths, 600)
+    assert compare(truths, [verdict(-10)], 600, period).matched
+    assert compare(truths, [verdict(10)], 600, period).matched
+    assert len(compare(truths, [verdict(10), verdict(-10)], 600, period).invented) == 1
+
+
+def test_a_period_leaves_truths_out_but_breaks_no_pair() -> None:
+    truths = [truth(0), truth(100), truth(200)]
+    period = (T0 + timedelta(minutes=90), T0 + timedelta(minutes=200))
+    # The verdict of the first truth stands within the period that the truth is outside of: it is not invented.
+    verdicts = [verdict(91), verdict(95, job_id_raw="2")]
+    score = compare([truth(0), truth(100, job_id_raw="2"), truth(300)], verdicts, 6000, period)
+    assert pairs(score) == [(100, 95)]
+    assert (score.missed, score.invented) == ([], [])
+    assert pairs(compare([truth(100)], [verdict(85)], 6000, period)) == [(100, 85)]
+    assert [t.interrupted_at for t in compare(truths, [], 600, period).missed] == [T0 + timedelta(minutes=100)]
+    assert json.loads(json.dumps(score.summary(), default=str))["period"]["since"].startswith("2026-05-04 01:30")
+
+
+def test_the_command_scores_the_period_asked_for(goodput: Goodput, demo_folder: Path, tmp_path: Path) -> None:
+    config = ("--config", demo_folder / "goodput.toml")
+    lines = (demo_folder / "truth.jsonl").read_text().splitlines()
+    part = tmp_path / "part.jsonl"
+    part.write_text("\n".join(lines[:3]))
+    ran = goodput("evaluate", part, "--distance", "30s", *config)
+    assert "3 of 3; missed 0, invented 0" in ran.out
+    assert "not scored: 8 interruptions without a truth outside" in ran.err
+    score = json.loads(goodput("evaluate", part, "--distance", "30s", "--json", *config).out)
+    assert (score["invented"], score["outside"]) == ([], 8)
+    whole = ("--since", "2026-11-30", "--until", "2026-12-01")
+    assert "3 of 3; missed 0, invented 8" in goodput("evaluate", part, *whole, *config).out
+    ran = goodput("evaluate", part, "--since", "2026-12-01", "--until", "2026-11-01", *config)
+    assert (ran.code, "nothing lies between" in ran.err) == (2, True)
+    part.write_text(lines[0].replace("planned_maintenance", "planed_maintenance"))
+    ran = goodput("evaluate", part, *config)
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        "part.jsonl line 1: no cause has the code 'planed_maintenance'; did you mean `planned_maintenance`?" in ran.err
+    )
+    part.write_text("\n")
+    assert "holds no truth" in goodput("evaluate", part, *config).err
+
+
+def test_the_documented_file_is_one(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "evaluate.md").read_text()
+    file = tmp_path / "truth.jsonl"
+    file.write_text(text.partition("```json\n")[2].partition("```")[0])
+    assert len(read_truths(file, ["gpu_hbm", "operator_change", "software_bug", "unknown"])) == 3

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 from flows import pipeline
-from flows.config_errors import ConfigError
 from flows.manifest import opened
+from flows.nearest import nearest
 from tests.flows.ingest_help import (
     ROOT,
     TOML,
@@ -223,9 +223,51 @@ def test_files_reached_twice_are_read_once(home: Path) -> None:
     assert [(Path(e.path).name, e.status) for e in report.exports if e.status != "skipped"] == [("a.jsonl", "loaded")]
 
 
-def test_a_source_that_matches_nothing_is_an_error_that_names_its_line(home: Path) -> None:
-    with pytest.raises(ConfigError, match=r"goodput.toml line 4: no file matches .*/exports/\*\*"):
-        pipeline.ingest(config(home))
+def test_a_source_that_matches_nothing_is_an_error_and_keeps_no_other_from_loading(home: Path) -> None:
+    write(home, "a.jsonl", labels(1))
+    more = '[[sources]]\npath = "exprots/**/b-{collected_at}.jsonl"\n[[sources]]\npath = "exports/a.jsn"\n'
+    report = pipeline.ingest(config(home, TOML + more))
+    assert ids(home) == ["i1"]
+    assert [(Path(e.path).name, e.status) for e in report.exports] == [
+        ("a.jsonl", "loaded"),
+        ("b-{collected_at}.jsonl", "no_file"),
+        ("a.jsn", "no_file"),
+    ]
+    first, second = report.failed
+    assert first.path == "exprots/**/b-{collected_at}.jsonl"
+    assert (
+        first.message
+        == "goodput.toml line 7: no file matches this path; did you mean exports/**/b-{collected_at}.jsonl?"
+    )
+    assert second.message == "goodput.toml line 9: no file matches this path; did you mean exports/a.jsonl?"
+    check_balance(home)
+
+
+def test_a_source_whose_files_went_away_leaves_what_was_read(home: Path) -> None:
+    path = write(home, "a.jsonl", labels(1))
+    pipeline.ingest(config(home))
+    path.unlink()
+    assert [e.status for e in pipeline.ingest(config(home)).failed] == ["no_file"]
+    assert ids(home) == ["i1"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("exports/sacct/jobs-2026.txt", "did you mean exports/sacct/jobs-2025.txt?"),
+        ("exports/sacct/jobs-{collected_at}.csv", "did you mean exports/sacct/jobs-2025.txt?"),
+        ("exports/sact/*.txt", "did you mean exports/sacct/*.txt?"),
+        ("exports/empty/*", "exports/empty is empty"),
+        ("exports/empty/**", "there is no file below exports/empty"),
+        ("exports/**/zzzzzzz", "exports with what is below it holds empty, sacct, jobs-2025.txt"),
+        ("exports/sacct", "exports/sacct is a folder; end the path with /* or /** to read what is in it"),
+        ("qqqqqqqqq/*", "the configuration's folder holds exports"),
+    ],
+)
+def test_the_nearest_existing_path_is_named(home: Path, pattern: str, expected: str) -> None:
+    write(home, "sacct/jobs-2025.txt", "x")
+    (home / "exports/empty").mkdir()
+    assert nearest(str(home / pattern), home) == expected
 
 
 def test_labels_in_the_data_folder_are_read_without_being_configured(home: Path) -> None:

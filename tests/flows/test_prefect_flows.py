@@ -62,6 +62,16 @@ def test_run_gives_the_marts_of_the_command_line(
     assert digest(config.parent) == expected
 
 
+def test_a_source_that_matches_nothing_fails_the_run_after_the_rest_is_published(
+    prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path
+) -> None:
+    config = demo.prepare(tmp_path / "demo")
+    config.write_text(config.read_text() + '\n[[sources]]\npath = "export/absent-*.txt"\n')
+    with pytest.raises(prefect_flows.RunFailedError, match=r"1 of 10 exports could not be read: export/absent-\*\.txt"):
+        prefect_flows.run(config=config)
+    assert digest(config.parent) == expected
+
+
 def test_ingest_then_build_gives_the_same_and_repeating_changes_nothing(
     prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,8 @@ expect(
     resumed("sickdrain", "CANCELLED by 0")
     .xid(at(7), 3, 79, "GPU has fallen off the bus.")
     .out(at(9.99), at(15), 3, "DRAIN", "firmware upgrade"),
-    "unknown",  # a fatal fault in the 24 h before: neither rollout nor operator explains it, and the Xid is hours old
+    "gpu_faulty",  # lost three hours before and never cleared: neither a rollout nor the operator explains the stop
+    3,
 )
 expect(resumed("window", "CANCELLED by 0").reserve(at(9.5), at(12), "window[01-08]"), "planned_maintenance")
 expect(resumed("elsewhere", "FAILED").reserve(at(9.5), at(12), "spare[01-08]"), "unknown")
@@ -114,7 +115,25 @@ expect(
     "gpu_faulty",  # the owner cancelled a run that a lost GPU had stopped
     5,
 )
+expect(
+    resumed("laterdrain", "CANCELLED by 1000").out(at(10.23), at(15), 3, "DRAIN", "kernel upgrade"),
+    "operator_change",  # the drain came a quarter of an hour after the cancel
+)
+expect(
+    resumed("lived", "FAILED").reserve(at(7), at(12), "lived[01-08]"),
+    "unknown",  # the attempt had lived in the window for three hours
+)
+expect(
+    resumed("inwindow", "CANCELLED by 0").reserve(at(-48), at(48), "inwindow[01-08]"),
+    "operator_change",  # it began in the window, which cannot have ended it
+)
+expect(resumed("xidcancel", "CANCELLED by 1000").xid(at(9.99), 1, 13, "Graphics Exception"), "operator_change")
 # --- faults that were cleared, or stand
+expect(
+    resumed("hours", "TIMEOUT", limit="10:00:00").xid(at(5), 4, 79, "GPU has fallen off the bus."),
+    "gpu_faulty",  # five hours before the limit, and never cleared
+    4,
+)
 expect(
     Situation("rebooted")
     .job(1, "FAILED", at(0), at(4))
@@ -144,6 +163,19 @@ expect(
 expect(
     resumed("program", "FAILED").xid(at(9.99), 1, 31, "MMU Fault").xid(at(9.99), 2, 31, "MMU Fault"),
     "user_error",  # programs raise 31: half a minute before the end it speaks for the program, not for the machine
+)
+COMMON = resumed("common", "FAILED")
+WAVE = resumed("wave", "FAILED")
+for n in range(1, 9):
+    COMMON.xid(at(10, -n), n, 13, "Graphics Exception")
+    if n <= 6:
+        WAVE.xid(at(10, -20 + n), n, 79, "GPU has fallen off the bus.")
+expect(COMMON, "user_error")  # what every node shows follows the program, and blames no node
+expect(WAVE, "facility_power_cooling")
+expect(
+    resumed("panicnote", "NODE_FAIL").out(at(10), at(11), 2, "DOWN", "kernel panic - not syncing", "joe(500)"),
+    "kernel_fault",
+    2,
 )
 expect(
     resumed("storm", "FAILED")
@@ -231,6 +263,11 @@ def test_verdict(name: str, verdicts: Site) -> None:
     )
     if node is not None:
         assert last["culprit_node"] == node
+
+
+@pytest.mark.parametrize("name", ["common", "wave", "manylinks", "owner", "limit", "program"])
+def test_what_sits_in_no_node_blames_none(name: str, verdicts: Site) -> None:
+    assert verdicts.column(f"select culprit_node from marts.interruptions where run = 'r-{name}'") == [None]
 
 
 def test_nothing_beyond_the_situations_is_an_interruption(verdicts: Site) -> None:

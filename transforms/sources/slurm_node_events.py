@@ -142,7 +142,7 @@ def _read(line: Line, layout: _Layout, context: Context, parsed: Parsed, rows: l
     user = _USER.fullmatch(fields.get("user", ""))
     rows.append(
         {
-            "cluster": context.cluster or fields.get("cluster") or context.require_cluster(),
+            "cluster": context.cluster_of(fields.get("cluster")),
             "node": nodes,
             "start": fields["timestart"],
             "end": fields.get("timeend"),
@@ -215,4 +215,5 @@ SOURCE = Source(
     parse=parse,
     doc="`sacctmgr show event -P`: nodes down or drained, with reasons",
     is_document=True,
+    version=2,
 )

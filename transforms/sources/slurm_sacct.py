@@ -25,6 +25,7 @@ CHUNK_BYTES = 16 << 20
 _HEADER_WITHIN = 20
 _MAX_SECTION_LINES = 400_000
 _MAX_LAYOUTS = 1000
+_TYPISTS = 2
 _MAX_SEEN = 200_000
 
 
@@ -49,12 +50,13 @@ def parse(stream: ExportStream, ctx: Context) -> Iterator[Parsed]:
         UnreadableExportError: there is no header and no columns are configured.
         MissingSettingError: the cluster or its zone is not known.
     """
-    export, typist = _Export(ctx), Typist()
+    export, typists = _Export(ctx), deque(Typist() for _ in range(_TYPISTS))
     waiting: deque[tuple[_Lines, Future[list[pl.DataFrame]]]] = deque()
-    with ThreadPoolExecutor(1) as pool:  # splitting the next lines and typing the last ones keep a core each busy
+    with ThreadPoolExecutor(_TYPISTS) as pool:  # lines are split, typed and written at once: each waits now and then
         for lines in export.lines(stream):
-            waiting.append((lines, pool.submit(_typed, typist, lines.section.rows, ctx)))
-            if len(waiting) > 2:
+            waiting.append((lines, pool.submit(_typed, typists[0], lines.section.rows, ctx)))
+            typists.rotate()  # the next is free: no more are at work than there are
+            if len(waiting) == _TYPISTS:
                 yield from export.parsed(*_done(waiting))
         while waiting:
             yield from export.parsed(*_done(waiting))
@@ -77,7 +79,7 @@ def _done(waiting: deque[tuple[_Lines, Future[list[pl.DataFrame]]]]) -> tuple[_L
 
 def _typed(typist: Typist, rows: pl.DataFrame, ctx: Context) -> list[pl.DataFrame]:
     """Return job attempts, a frame for each cluster."""
-    return [typist.attempts(part, cluster, ctx.zone_of(cluster)) for cluster, part in _by_cluster(rows, ctx.cluster)]
+    return [typist.attempts(part, cluster, ctx.zone_of(cluster)) for cluster, part in _by_cluster(rows, ctx)]
 
 
 class _Export:
@@ -229,18 +231,28 @@ def _starts(data: bytes) -> list[int]:
     return starts
 
 
-def _by_cluster(rows: pl.DataFrame, cluster: str | None) -> Iterator[tuple[str, pl.DataFrame]]:
+def _by_cluster(rows: pl.DataFrame, ctx: Context) -> Iterator[tuple[str, pl.DataFrame]]:
     if rows.is_empty():
         return
-    if cluster is not None:
-        yield cluster, rows.drop("cluster", strict=False)
-    elif "cluster" not in rows.columns:
+    if "cluster" in rows.columns:
+        for name, part in _named(rows, ctx).items():
+            yield name, part.drop("cluster")
+    elif ctx.cluster is not None:
+        yield ctx.cluster, rows
+    else:
         raise MissingSettingError(
             "this export has no column Cluster: set `cluster` on the source, or export it with sacct --format"
         )
-    else:
-        for (name,), part in rows.partition_by("cluster", as_dict=True, maintain_order=True).items():
-            yield str(name), part.drop("cluster")
+
+
+def _named(rows: pl.DataFrame, ctx: Context) -> dict[str, pl.DataFrame]:
+    """Return rows by their cluster; several names of the export may stand for one."""
+    names = rows.get_column("cluster").unique(maintain_order=True)
+    ours = [ctx.cluster_of(name) for name in names]
+    if len(set(ours)) == 1:
+        return {ours[0]: rows}
+    renamed = rows.with_columns(pl.col("cluster").replace_strict(names, pl.Series(ours, dtype=pl.String)))
+    return {str(name): part for (name,), part in renamed.partition_by("cluster", as_dict=True, maintain_order=True).items()}
 
 
 def _with_bad_lists(frame: pl.DataFrame, bad: list[str]) -> pl.DataFrame:
@@ -258,4 +270,5 @@ SOURCE = Source(
     parse=parse,
     doc="sacct -P (Slurm accounting): job attempts; set `columns` where it was printed without a header (-n)",
     chunk_bytes=CHUNK_BYTES,
+    version=2,
 )

@@ -12,7 +12,7 @@ from transforms.outcome import Context, Parsed, Reject
 from transforms.parsing.kernel.event import Event
 from transforms.parsing.kernel.headers import Clock, Header, HeaderReader
 from transforms.parsing.kernel.lost_gpu import LostGpus, Told
-from transforms.parsing.kernel.messages import read_message
+from transforms.parsing.kernel.messages import UNREADABLE_XID, bare_message, read_message
 from transforms.parsing.kernel.signatures import LOST_HEAD, LOST_MIDDLE, LOST_TAIL
 from transforms.parsing.log_stamps import Instant, StampError, StampReader
 from transforms.records import record_id
@@ -108,9 +108,13 @@ class EventReader:
             self.ignore("not_kernel")
             return
         is_broken = self._has_headers and header.clock is Clock.ABSENT
+        if not is_broken and not header.message.startswith("NVRM: Xid"):  # every other message may have something before it
+            header = header._replace(message=bare_message(header.message))
         found = _read_anywhere(header.message) if is_broken else read_message(header.message)
         if found is None:
             self.ignore("no_signature")
+        elif found == UNREADABLE_XID:
+            self._rejects.append(Line(line, byte_offset, raw).rejected("an Xid message without a code that can be read"))
         elif isinstance(found, str) and found != LOST_MIDDLE:
             self.ignore(found)
         else:

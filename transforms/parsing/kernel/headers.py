@@ -89,7 +89,7 @@ _USUAL = re.compile(
 )
 _LEVEL = re.compile(r"(?P<facility>[a-z]+\d?) *:(?:emerg|alert|crit|err|warn|notice|info|debug) *: ?", re.ASCII)
 _TAG = re.compile(r"(?P<tag>[^\s:\[\]]+)(?:\[[^\]]*\])?: ?(?P<msg>.*)", re.DOTALL)
-_MONOTONIC = re.compile(r"\s*\[ *(\d{1,12})\.(\d{6})(?: <[ \d.]+>)?\](?:\[ *[TC]\d+\])? ?(.*)", re.ASCII | re.DOTALL)
+_MONOTONIC = re.compile(r"\s*\[ *(\d{1,12})\.(\d{6})(?: <[ \d.]+>)?\](?:\s*\[ *[TC]\d+\])? ?(.*)", re.ASCII | re.DOTALL)
 _SHORT_MONOTONIC = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]*) kernel: (?P<msg>.*)", re.ASCII | re.DOTALL)
 _REPEATED = re.compile(r"message repeated \d+ times: \[ ?(.*)\]\s*", re.DOTALL)
 

@@ -13,9 +13,10 @@ from transforms.parsing.kernel.event import FATAL, INFO, NONFATAL, Event
 from transforms.parsing.pci import pci_address
 
 _XID = re.compile(
-    r"NVRM: Xid \((?P<device>[^ )]*)(?: GPU-I:(?P<gi>\d{1,9}))?(?: GPU-CI:(?P<ci>\d{1,9}))?[^)]*\): (?P<code>\d{1,9})\b(?:, ?(?P<rest>.*))?",
+    r"(?i:NVRM: Xid) \((?P<device>[^ )]*)(?: GPU-I:(?P<gi>\d{1,9}))?(?: GPU-CI:(?P<ci>\d{1,9}))?[^)]*\): (?P<code>\d{1,9})\b(?:, ?(?P<rest>.*))?",
     re.ASCII | re.DOTALL,
 )
+_XID_BEGINS = re.compile(r"NVRM: Xid \(", re.IGNORECASE)
 _SXID = re.compile(
     r"nvidia-nvswitch\d*: SXid \((?P<device>[^)]*)\): (?P<code>\d{1,9})\b(?:, ?(?P<rest>.*))?", re.ASCII | re.DOTALL
 )
@@ -43,8 +44,14 @@ _UNITS = re.compile(
 )
 
 
+def from_xid(message: str) -> str | None:
+    """Return the message from its Xid on, wherever that stands in it; None where there is none."""
+    found = _XID_BEGINS.search(message)
+    return message[found.start() :] if found else None
+
+
 def read_xid(message: str) -> Event | None:
-    """Return the Xid event that `message` tells, or None."""
+    """Return the Xid event with which `message` begins, or None."""
     found = _XID.match(message)
     if found is None:
         return None
@@ -69,7 +76,7 @@ def read_xid(message: str) -> Event | None:
 
 def read_sxid(message: str) -> Event | str | None:
     """Return the SXid event that `message` tells, the rule for its further lines of detail, or None."""
-    found = _SXID.match(message)
+    found = _SXID.search(message)
     if found is None:
         return None
     rest = found["rest"] or ""

@@ -1,6 +1,6 @@
 -- One row per fault: events of one kind on one device, coalesced, until it was cleared.
--- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, and a later job that ran well on the node clear what
--- stood before; an interval still open clears nothing.
+-- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, and a later job that ran well on the node clear
+-- what stood before; an interval still open clears nothing.
 with clearings as (
     select
         cluster,

@@ -35,7 +35,13 @@ stops as (
             16
         ) as interruption_id
     from ended
-    where is_failed or next_started_at is not null
+    where
+        is_failed
+        or (
+            next_started_at is not null
+            -- a resized job lives on; a revoked one runs on a sibling cluster
+            and state not in ('RESIZING', 'REVOKED', 'RUNNING', 'SUSPENDED', 'COMPLETING')
+        )
 ),
 
 -- A stop whose attempt was too short to save a checkpoint belongs to the incident of the stop before it.

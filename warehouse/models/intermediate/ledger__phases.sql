@@ -25,12 +25,12 @@ tailed as (
     select
         *,
         if(
-            state = 'COMPLETED',
+            state in ('COMPLETED', 'RESIZING'),
             0,
             least(held_seconds - suspended - starting, checkpoint_interval_seconds // 2)
         ) as tail,
         if(
-            state = 'COMPLETED',
+            state in ('COMPLETED', 'RESIZING'),
             0,
             least(held_seconds - suspended - starting, checkpoint_interval_seconds)
         ) as longest_tail

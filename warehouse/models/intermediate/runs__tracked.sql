@@ -13,7 +13,10 @@ with attempts as (
             'partition': "partition",
             'qos': qos,
             'reservation': reservation,
-            'comment': comment
+            'comment': comment,
+            'array_job_id': array_job_id,
+            'het_job_id': het_job_id,
+            'gpu_type': gpu_type
         } as named
     from staging.scheduler__attempts
     where started_at is not null and observed_until is not null

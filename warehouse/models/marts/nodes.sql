@@ -1,6 +1,7 @@
 -- One row per node: how long tracked runs and other jobs held it, how often it is blamed, and how long it was out.
--- Blame is for stops whose cause is confirmed or suspected hardware, not for a user's own. `blamed` counts incidents, so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked
--- runs held, with its exact Poisson interval. Nodes without exposure have no rate.
+-- Blame is for stops whose cause is confirmed or suspected hardware, not for a user's own. `blamed` counts incidents,
+-- so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked runs held, with its exact
+-- Poisson interval. Nodes without exposure have no rate.
 with held as (
     select
         cluster,

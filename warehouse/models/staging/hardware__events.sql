@@ -1,5 +1,5 @@
 -- One row per thing a machine reported, each record once (the earliest telling holds), with its catalogue class.
--- A log may name a machine gn001.cluster.site where the scheduler says gn001: then the scheduler's name holds.
+-- A log may name a machine GN001.cluster.site where the scheduler says gn001: then the scheduler's name holds.
 with told as (
     select
         *,
@@ -28,6 +28,16 @@ kinds as (
 ),
 
 -- The most specific row of the catalogue holds.
+short_names as (
+    select
+        cluster,
+        lower(split_part(node, '.', 1)) as short_name,
+        min(node) as node
+    from staging.scheduler__nodes
+    group by cluster, lower(split_part(node, '.', 1))
+    having count(*) = 1
+),
+
 classed as (
     select
         kinds.event_class,
@@ -62,5 +72,5 @@ left join classed
         and events.severity is not distinct from classed.severity
 left join staging.scheduler__nodes as as_logged
     on events.cluster = as_logged.cluster and events.node = as_logged.node
-left join staging.scheduler__nodes as short
-    on events.cluster = short.cluster and split_part(events.node, '.', 1) = short.node
+left join short_names as short
+    on events.cluster = short.cluster and lower(split_part(events.node, '.', 1)) = short.short_name

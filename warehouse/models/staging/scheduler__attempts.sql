@@ -1,7 +1,9 @@
 -- One row per job attempt, all jobs: the record that holds, its nulls filled from the others.
--- `observed_until` is the last instant the records vouch for: the end; while it ran, start + elapsed + suspended, or the
--- collection where Elapsed was not exported. An end before the start is flagged, and the attempt enters no run.
--- GPUs that no record names are taken from the cluster's gpus_per_node and flagged `gpus_assumed`.
+-- `observed_until` is the last instant the records vouch for: the end; while it ran, start + elapsed + suspended, or
+-- the collection where Elapsed was not exported. An end before the start is flagged, and the attempt enters no run; an
+-- end after the next start of the same job is clipped to it: a job runs once at a time. GPUs that no record names are
+-- taken from the cluster's gpus_per_node and flagged `gpus_assumed`; so are those of a cluster whose Slurm never
+-- accounts for GPUs.
 with records as (
     select * exclude (filled_columns)
     from staging.scheduler__records
@@ -31,6 +33,14 @@ merged as (
     where records = 1
 ),
 
+accounting as (
+    select
+        cluster,
+        bool_or(gpus > 0) as is_counting_gpus
+    from merged
+    group by cluster
+),
+
 sized as (
     select
         merged.* exclude (gpus, node_count, flags, collected_at),
@@ -38,10 +48,13 @@ sized as (
         coalesce(merged.ended_at < merged.started_at, false) as is_reversed,
         host_lists.nodes as node_names,
         coalesce(merged.node_count, len(host_lists.nodes)) as nodes,
-        coalesce(
-            merged.gpus, coalesce(merged.node_count, len(host_lists.nodes)) * clusters.gpus_per_node
+        if(
+            (merged.gpus is null or not accounting.is_counting_gpus) and clusters.gpus_per_node is not null,
+            coalesce(merged.node_count, len(host_lists.nodes)) * clusters.gpus_per_node,
+            merged.gpus
         ) as gpus,
-        merged.gpus is null and clusters.gpus_per_node is not null as is_gpus_assumed,
+        (merged.gpus is null or not accounting.is_counting_gpus) and clusters.gpus_per_node is not null
+            as is_gpus_assumed,
         list_filter(
             coalesce(merged.flags, []),
             lambda f: not (
@@ -54,30 +67,47 @@ sized as (
         on merged.cluster = host_lists.cluster and merged.node_list = host_lists.node_list
     left join settings.clusters as clusters
         on merged.cluster = clusters.cluster
+    left join accounting
+        on merged.cluster = accounting.cluster
+),
+
+observed as (
+    select
+        sized.* exclude (is_gpus_assumed, is_reversed, last_seen_at),
+        is_gpus_assumed,
+        is_reversed,
+        case
+            when is_reversed then null
+            when ended_at is not null then ended_at
+            when elapsed_seconds is not null
+                then started_at + to_seconds(elapsed_seconds + coalesce(suspended_seconds, 0))
+            when state in ('RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'RESIZING', 'STOPPED')
+                then greatest(last_seen_at, started_at)
+            else started_at
+        end as seen_until,
+        lead(started_at) over (
+            partition by cluster, job_id_raw, "user"
+            order by started_at, submitted_at
+        ) as next_started_at,
+        row_number() over (
+            partition by cluster, job_id_raw
+            order by started_at nulls first, submitted_at nulls first
+        ) as attempt
+    from sized
 )
 
 select
-    sized.* exclude (flags, is_gpus_assumed, is_reversed, last_seen_at),
+    observed.* exclude (flags, is_gpus_assumed, is_reversed, seen_until, next_started_at, ended_at),
+    least(ended_at, coalesce(next_started_at, ended_at)) as ended_at,
+    least(seen_until, coalesce(next_started_at, seen_until)) as observed_until,
     list_sort(
         list_distinct(
             list_concat(
                 flags,
                 if(is_gpus_assumed, ['gpus_assumed'], []),
-                if(is_reversed, ['end_before_start'], [])
+                if(is_reversed, ['end_before_start'], []),
+                if(not is_reversed and ended_at > next_started_at, ['end_clipped'], [])
             )
         )
-    ) as flags,
-    case
-        when is_reversed then null
-        when ended_at is not null then ended_at
-        when elapsed_seconds is not null
-            then started_at + to_seconds(elapsed_seconds + coalesce(suspended_seconds, 0))
-        when state in ('RUNNING', 'SUSPENDED', 'COMPLETING', 'CONFIGURING', 'RESIZING', 'STOPPED')
-            then greatest(last_seen_at, started_at)
-        else started_at
-    end as observed_until,
-    row_number() over (
-        partition by cluster, job_id_raw
-        order by started_at nulls first, submitted_at nulls first
-    ) as attempt
-from sized
+    ) as flags
+from observed

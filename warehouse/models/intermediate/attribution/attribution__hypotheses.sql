@@ -1,12 +1,14 @@
 -- One row per interruption, cause and node it may sit in (null = no node in particular), with its score.
 -- The score is a log probability up to a common term. A node's share of the prior is 1 / nodes of the attempt; evidence
--- without a node speaks for every node alike.
+-- without a node speaks for every node alike. A fault that shows nothing but that the node was gone, or taken out, has
+-- kept silent, which few do.
 with pieces as (
     select
         interruption_id,
         cause,
         suspect,
-        sum(log_weight) as log_weight
+        sum(log_weight) as log_weight,
+        bool_and(weight_class in ('node_down', 'taken_out_after_end', 'taken_out_unnamed')) as is_generic
     from intermediate.attribution__weights
     where piece = 1
     group by interruption_id, cause, suspect
@@ -16,7 +18,8 @@ everywhere as (
     select
         interruption_id,
         cause,
-        log_weight
+        log_weight,
+        is_generic
     from pieces
     where suspect is null
 ),
@@ -28,6 +31,7 @@ supported as (
         pieces.suspect,
         ln(priors.prior)
         + pieces.log_weight
+        + if(pieces.is_generic and coalesce(everywhere.is_generic, true), ln(priors.p_silent), 0)
         + if(pieces.suspect is null, 0, coalesce(everywhere.log_weight, 0) - ln(greatest(index.nodes, 1))) as score
     from pieces
     inner join intermediate.interruptions__index as index

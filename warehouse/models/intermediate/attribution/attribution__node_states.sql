@@ -1,6 +1,6 @@
 -- One row per interruption and interval in which one of its nodes was taken out around the attempt's end.
--- Drains of people count in their own window; a rollout's drain in force at the end counts however early it was set, and
--- so does a later word on the same unbroken outage that names a part. The class comes from the reason's words.
+-- Drains of people count in their own window; a rollout's drain in force at the end counts however early it was set,
+-- and so does a later word on the same unbroken outage that names a part. The class comes from the reason's words.
 with states as (
     select
         states.*,

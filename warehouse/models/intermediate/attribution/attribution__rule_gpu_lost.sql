@@ -1,9 +1,11 @@
 -- One row per lost GPU: Xid 79, or the kernel saying so without an Xid, or a GPU whose start-up failed.
--- When half a node's GPUs or more (at least four) go at once, the host or its power is behind it.
+-- When half a node's GPUs or more (at least four) go at once, the host or its power is behind it; on five nodes or more
+-- at once, what they share.
 with lost as (
     select
         *,
-        count(distinct device) over (partition by interruption_id, node) as devices_lost
+        count(distinct device) over (partition by interruption_id, node) as devices_lost,
+        count(distinct node) over (partition by interruption_id) as nodes_hit
     from intermediate.attribution__candidates
     where evidence_class in ('xid_79', 'gpu_init_failed')
 )
@@ -12,5 +14,9 @@ select
     interruption_id,
     evidence_id,
     'gpu_lost' as rule,
-    if(devices_lost >= 4, 'gpu_lost_many', 'gpu_lost') as weight_class
+    case
+        when nodes_hit >= 5 then 'gpu_lost_wave'
+        when devices_lost >= 4 then 'gpu_lost_many'
+        else 'gpu_lost'
+    end as weight_class
 from lost

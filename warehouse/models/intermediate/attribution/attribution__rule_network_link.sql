@@ -1,6 +1,6 @@
 -- One row per link that went down and stayed down, or flapped.
--- On three nodes or more at once the switch or its cable is likelier than an adapter. A link that is back within a minute
--- is no cause by itself; three times or more it flaps.
+-- On three nodes or more at once the switch or its cable is likelier than an adapter. A link that is back within a
+-- minute is no cause by itself; three times or more it flaps.
 with links as (
     select
         *,

@@ -13,8 +13,10 @@ anti join intermediate.hardware__faults as faults
         faults.is_fatal
         and candidates.cluster = faults.cluster
         and candidates.node = faults.node
-        and candidates.first_at - to_seconds(attribution.fault_free_seconds) <= faults.first_at
+        and candidates.first_at - to_seconds(attribution.fault_free_seconds) <= faults.last_at
         and index.ended_at >= faults.first_at
 where
     candidates.is_planned_rollout
+    -- set before the end, or by the script that ended it
+    and candidates.seconds_before_end >= -120
     and index.state in ('REQUEUED', 'CANCELLED', 'COMPLETED', 'PREEMPTED')

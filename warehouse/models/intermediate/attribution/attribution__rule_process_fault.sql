@@ -1,8 +1,13 @@
--- One row per GPU fault that programs raise (Xid 13, 31): it speaks for a program's error, weakly.
+-- One row per GPU fault that programs raise (Xid 13, 31) in an attempt that failed by itself: it speaks for a program's
+-- error, weakly. One that was cancelled, or reached its limit, did not end by it.
 select
-    interruption_id,
-    evidence_id,
+    candidates.interruption_id,
+    candidates.evidence_id,
     'process_fault' as rule,
     'gpu_process_fault' as weight_class
-from intermediate.attribution__candidates
-where evidence_class in ('xid_13', 'xid_31')
+from intermediate.attribution__candidates as candidates
+inner join intermediate.interruptions__index as index
+    on candidates.interruption_id = index.interruption_id
+where
+    candidates.evidence_class in ('xid_13', 'xid_31')
+    and index.state in ('FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY')

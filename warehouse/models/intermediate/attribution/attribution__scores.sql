@@ -67,7 +67,8 @@ leads as (
         max(if(leading_rank = 1, evidence_id, null)) as evidence_id,
         max(if(leading_rank = 1, rule, null)) as rule,
         max(if(device_kind = 'gpu', device, null)) as any_gpu,
-        bool_or(is_fatal and device_kind <> 'node') as is_confirmed
+        -- 46 and 109 are hangs that a program may cause as well: suspected at most
+        bool_or(is_fatal and device_kind <> 'node' and weight_class <> 'gpu_hang') as is_confirmed
     from led
     group by interruption_id, cause
 )

@@ -1,9 +1,12 @@
--- One row per interruption and kind of fatal fault that stood on a device of its nodes before the attempt began.
--- It stands until cleared; faults of one kind on one device are one piece of evidence.
+-- One row per interruption and kind of fatal fault that still stood on a device of its nodes when it ended.
+-- `standing_` if it began before the attempt, `uncleared_` if it began in it, before the evidence window. Faults of one
+-- kind on one device are one piece of evidence.
 select
     index.interruption_id,
     'standing fault' as kind,
-    concat('standing_', faults.evidence_class) as evidence_class,
+    concat(
+        if(faults.first_at < index.started_at, 'standing_', 'uncleared_'), faults.evidence_class
+    ) as evidence_class,
     faults.cluster,
     faults.node,
     faults.device_kind,
@@ -22,12 +25,14 @@ inner join intermediate.runs__attempt_nodes as nodes
     on faults.cluster = nodes.cluster and faults.node = nodes.node
 inner join intermediate.interruptions__index as index
     on nodes.record_id = index.record_id
+cross join settings.attribution as attribution
 where
     faults.is_fatal
-    and faults.first_at < index.started_at
-    and (faults.cleared_at is null or faults.cleared_at > index.started_at)
+    and faults.last_at < greatest(index.started_at, index.ended_at - to_seconds(attribution.before_seconds))
+    and (faults.cleared_at is null or faults.cleared_at > index.ended_at)
 group by
     index.interruption_id,
+    faults.first_at < index.started_at,
     faults.evidence_class,
     faults.cluster,
     faults.node,

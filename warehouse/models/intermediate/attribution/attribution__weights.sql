@@ -12,8 +12,22 @@ with voted as (
         weights.cause,
         weights.p_given_cause,
         weights.p_by_chance,
-        if(priors.scope = 'node', candidates.node, null) as suspect,
-        if(priors.scope = 'node' and candidates.node is not null, 1, coalesce(index.nodes, 1)) as exposed_nodes,
+        if(coalesce(weights.scope, priors.scope) = 'node', candidates.node, null) as suspect,
+        if(
+            coalesce(weights.scope, priors.scope) = 'node' and candidates.node is not null, 1, coalesce(index.nodes, 1)
+        ) as exposed_nodes,
+        -- what many nodes of the attempt show alike is common there, whatever the fleet's rate says; the share of the
+        -- others that show it is then the chance on one node. Fatal faults do not come about in common by chance.
+        if(
+            candidates.is_fatal,
+            0,
+            (
+                count(distinct candidates.node) over (
+                    partition by candidates.interruption_id, candidates.evidence_class
+                ) - 1
+            )
+            / greatest(coalesce(index.nodes, 1), 1)
+        ) as share_of_others,
         attribution.before_seconds + attribution.after_seconds as window_seconds
     from intermediate.attribution__votes as votes
     inner join intermediate.attribution__candidates as candidates
@@ -32,7 +46,10 @@ chances as (
         voted.*,
         coalesce(
             voted.p_by_chance,
-            1 - exp(-background.rate_per_node_second * voted.window_seconds * voted.exposed_nodes)
+            greatest(
+                1 - exp(-background.rate_per_node_second * voted.window_seconds * voted.exposed_nodes),
+                if(voted.suspect is null, 0, least(voted.share_of_others, 1))
+            )
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') then 1

@@ -1,5 +1,6 @@
 -- One row per interruption and maintenance window, known before, that covers its end on one of its nodes.
--- A reservation the job itself ran in is its home, not its end.
+-- A reservation the job itself ran in is its home, not its end; nor did a window end an attempt that began in it, or
+-- that ran on for longer than the resume window.
 select distinct
     index.interruption_id,
     'window' as kind,
@@ -18,11 +19,14 @@ from staging.calendar__windows as windows
 inner join intermediate.interruptions__index as index
     on
         windows.cluster = index.cluster
+        and windows.started_at > index.started_at
         and windows.started_at <= index.ended_at
+        and windows.started_at >= index.ended_at - to_seconds(index.resume_window_seconds)
         and (windows.ended_at is null or windows.ended_at >= index.ended_at)
         and windows.name is distinct from index.reservation
 where
     windows.is_maintenance
+    and index.state in ('CANCELLED', 'REQUEUED', 'COMPLETED', 'PREEMPTED', 'TIMEOUT', 'NODE_FAIL')
     and (
         windows.is_whole_cluster
         or list_has_any(windows.nodes, index.node_names)

@@ -1,0 +1,190 @@
+"""What run, check and status warn of; runs by name; labels; queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Goodput = Callable[..., Any]
+
+SACCT = "JobID|JobIDRaw|JobName|User|Cluster|State|ExitCode|Submit|Start|End|AllocTRES|NodeList\n"
+XID = "2026-10-20T02:00:00+00:00 {host} kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid=1, name=p, GPU has fallen off the bus.\n"
+
+
+def job(number: int, start: str, end: str, **kwargs: str) -> str:
+    row = {"name": "llama", "state": "FAILED", "tres": "gres/gpu=8", "nodes": "n1", **kwargs}
+    return (
+        f"{number}|{number}|{row['name']}|u|c|{row['state']}|1:0|{start}|{start}|{end}|{row['tres']}|{row['nodes']}\n"
+    )
+
+
+def site(folder: Path, sacct: str, kernel: str = "", *, zone: str = "UTC") -> list[str]:
+    """Write exports and a configuration; return the option that names it."""
+    (folder / "sacct.txt").write_text(SACCT + sacct)
+    sources = '[[sources]]\npath = "sacct.txt"\n'
+    if kernel:
+        (folder / "kern.log").write_text(kernel)
+        sources += '[[sources]]\npath = "kern.log"\ncluster = "c"\n'
+    config = folder / "goodput.toml"
+    config.write_text(f'[clusters.c]\nzone = "{zone}"\n{sources}')
+    return ["--config", str(config)]
+
+
+FAILED = job(1, "2026-10-20T01:00:00", "2026-10-20T02:00:30")
+
+
+def test_nodes_that_the_scheduler_does_not_know_are_named(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED, "".join(XID.format(host=f"h{n}-mgmt") for n in range(7)))
+    ran = goodput("run", *config)
+    assert ran.code == 0
+    expected = (
+        "7 nodes in kernel logs are unknown to the scheduler: h0-mgmt, h1-mgmt, h2-mgmt, h3-mgmt, h4-mgmt and 2 more"
+    )
+    for text in (ran.err, goodput("check", *config).err, goodput("status", *config).err):
+        assert expected in text
+        assert "Set `node` on the source" in text
+    assert expected in json.loads(goodput("check", "--json", *config).out)["warnings"][0]
+    assert "scheduler knows no such node" in goodput("node", "h0-mgmt", *config).out
+
+
+def test_names_that_meet_warn_of_nothing(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED, XID.format(host="n1"))
+    assert "warning" not in goodput("run", *config).err
+    assert json.loads(goodput("check", "--json", *config).out)["warnings"] == []
+
+
+def test_events_without_a_node_name_the_key_to_set(goodput: Goodput, tmp_path: Path) -> None:
+    line = "[Tue Oct 20 02:00:00 2026] NVRM: Xid (PCI:0000:5d:00): 79, pid=1, name=p, GPU has fallen off the bus.\n"
+    config = site(tmp_path, FAILED, line)
+    for command in ("run", "check", "status"):
+        assert (
+            "1 event of kernel_log (c) names no node and can explain nothing; capture {node}"
+            in goodput(command, *config).err
+        )
+
+
+def test_ambiguous_times_are_warned_of_and_counted(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, job(1, "2026-10-25T02:30:00", "2026-10-25T08:00:00"), zone="Europe/Berlin")
+    assert "1 record of slurm_sacct (c) has a time that came twice" in goodput("run", *config).err
+    status = goodput("status", *config)
+    assert "came twice" in status.err
+    line = next(line for line in status.out.splitlines() if "time_ambiguous" in line)
+    assert line.split()[:4] == ["slurm_sacct", "c", "1", "time_ambiguous"]
+    flags = json.loads(goodput("status", "--json", *config).out)["flags"]
+    assert {"source": "slurm_sacct", "cluster": "c", "flag": "time_ambiguous", "records": 1} in flags
+
+
+def test_unknown_formats_are_called_the_same_everywhere(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED)
+    (tmp_path / "odd.bin").write_bytes(bytes(range(128, 256)) * 20)
+    (tmp_path / "notes.txt").write_text("call vendor about n1 " * 40)
+    with Path(config[1]).open("a") as file:
+        file.write('[[sources]]\npath = "odd.bin"\n[[sources]]\npath = "notes.txt"\n')
+    for command in ("run", "status", "check"):
+        lines = [line for line in goodput(command, *config).err.splitlines() if "no parser knows this format" in line]
+        told = sorted(line.partition("no parser knows this format; ")[2][:23] for line in lines)
+        assert told == ["it begins with 'call ve", "it is binary"]
+        assert max(map(len, lines)) < 250
+
+
+def test_hints_name_the_same_configuration(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED + "nonsense\n")
+    assert f'`goodput sql "from ops.rejects" --config {config[1]}` says why' in goodput("run", *config).err
+
+
+@pytest.fixture(scope="module")
+def three_runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three runs, each interrupted once."""
+    from flows.cli import execute
+
+    names = ("llama-7b", "llama-70b", "Mixtral")
+    rows = [job(n, f"2026-10-2{n}T01:00:00", f"2026-10-2{n}T02:00:00", name=name) for n, name in enumerate(names, 1)]
+    config = site(tmp_path_factory.mktemp("runs"), "".join(rows))
+    assert execute(["run", *config]) == 0
+    return config
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("u/llama-7b", {"u/llama-7b"}),
+        ("llama-7", {"u/llama-7b", "u/llama-70b"}),
+        ("llama-7b", {"u/llama-7b"}),
+        ("*llama*", {"u/llama-7b", "u/llama-70b"}),
+        ("u/llama-?b", {"u/llama-7b"}),
+        ("mixtral", {"u/Mixtral"}),
+        ("7?b*", set()),
+    ],
+)
+def test_runs_are_found_by_name_part_or_pattern(
+    goodput: Goodput, three_runs: list[str], wanted: str, expected: set[str]
+) -> None:
+    ran = goodput("interruptions", "--run", wanted, "--json", *three_runs)
+    assert {row["run"] for row in json.loads(ran.out)} == expected
+
+
+def test_a_run_is_found_by_its_id_and_a_wrong_name_lists_those_there_are(
+    goodput: Goodput, three_runs: list[str]
+) -> None:
+    rows = json.loads(goodput("interruptions", "--json", *three_runs).out)
+    found = json.loads(goodput("interruptions", "--run", rows[1]["run_id"], "--json", *three_runs).out)
+    assert [row["run"] for row in found] == [rows[1]["run"]]
+    ran = goodput("interruptions", "--run", "gpt", *three_runs)
+    assert ran.code == 0
+    assert "no run is called gpt; there are u/Mixtral, u/llama-70b, u/llama-7b" in ran.err
+
+
+def test_interruptions_since_a_day(goodput: Goodput, three_runs: list[str]) -> None:
+    rows = json.loads(goodput("interruptions", "--since", "2026-10-22", "--json", *three_runs).out)
+    assert [row["run"] for row in rows] == ["u/llama-70b", "u/Mixtral"]
+    assert (
+        "1 interruption: 0 planned, 1 unexpected"
+        in goodput("interruptions", "--since", "2026-10-23T00:00Z", *three_runs).out
+    )
+
+
+def test_a_label_can_name_the_node_to_blame(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, job(1, "2026-10-20T01:00:00", "2026-10-20T02:00:00", nodes="gpu[001-002]"))
+    assert goodput("run", *config).code == 0
+    wanted = json.loads(goodput("interruptions", "--json", *config).out)[0]["interruption_id"]
+    wrong = goodput("annotate", wanted, "--cause", "nic", "--node", "gpu02", "--why", "x", *config)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "c has no node 'gpu02'; did you mean `gpu002`?" in wrong.err
+    assert not (tmp_path / "data" / "annotations.jsonl").exists()
+    right = goodput("annotate", wanted, "--cause", "nic", "--node", "gpu002", "--why", "replaced", "--run", *config)
+    assert right.code == 0
+    assert "annotations.jsonl" in right.err
+    label = json.loads((tmp_path / "data" / "annotations.jsonl").read_text())
+    assert (label["node"], label["cause"]) == ("gpu002", "nic")
+    after = json.loads(goodput("interruptions", "--json", *config).out)[0]
+    assert (after["cause"], after["culprit_node"]) == ("nic", "gpu002")
+
+
+def test_a_label_without_a_node_has_no_such_key(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED)
+    assert goodput("run", *config).code == 0
+    wanted = json.loads(goodput("interruptions", "--json", *config).out)[0]["interruption_id"]
+    assert goodput("annotate", wanted, "--cause", "nic", "--why", "x", *config).code == 0
+    assert "node" not in json.loads((tmp_path / "data" / "annotations.jsonl").read_text())
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_several_statements_are_refused_and_none_is_dropped(goodput: Goodput, demo_folder: Path, form: str) -> None:
+    config = ["--config", str(demo_folder / "goodput.toml")]
+    ran = goodput("sql", "select 1 as a; select 2 as b", "--format", form, *config)
+    assert (ran.code, ran.out) == (1, "")
+    assert "several statements in one query; give one at a time" in ran.err
+    ran = goodput("sql", "select ';模' as a -- é\n; -- the only one\n;", "--format", form, *config)
+    assert ran.code == 0
+    assert ";模" in (json.loads(ran.out)[0]["a"] if form == "json" else ran.out)
+
+
+def test_an_empty_query_says_how_to_pass_one(goodput: Goodput, demo_folder: Path) -> None:
+    ran = goodput("sql", " ", "--config", demo_folder / "goodput.toml")
+    assert ran.code == 2
+    for text in ("the query is empty", "`goodput sql ", "--file", "standard input"):
+        assert text in ran.err

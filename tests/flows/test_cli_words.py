@@ -1,0 +1,103 @@
+"""How numbers, confidences and commands are said."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows.cli import landed
+from flows.cli.words import command, confidence, config_given, counted, is_weak, pasteable, program, sure
+
+
+def test_what_is_counted_agrees_with_its_number() -> None:
+    assert [counted(n, "line") for n in (0, 1, 2, 1200)] == ["0 lines", "1 line", "2 lines", "1,200 lines"]
+    assert counted(2, "analysis", "analyses") == "2 analyses"
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [
+        (1.0, ">99%"),
+        (0.995, ">99%"),
+        (0.994, "99%"),
+        (0.5, "50%"),
+        (0.006, "1%"),
+        (0.005, "<1%"),
+        (0.0, "<1%"),
+        (None, "-"),
+    ],
+)
+def test_nothing_is_certain(share: float | None, expected: str) -> None:
+    assert confidence(share) == expected
+
+
+def test_a_weak_verdict_is_marked_and_an_unknown_one_is_no_finding() -> None:
+    assert sure({"cause": "nic", "confidence": 0.89}) == "89%"
+    assert sure({"cause": "nic", "confidence": 0.29}) == "29%?"
+    assert sure({"cause": "nic", "confidence": 0.5}) == "50%"
+    assert sure({"cause": "nic", "confidence": None}) == "-"
+    assert sure({"cause": "unknown", "confidence": 0.68}) == "-"
+    assert not is_weak({"cause": "unknown", "confidence": 0.3})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a program in `bin`, which is not on PATH."""
+    script = tmp_path / "bin" / "goodput"
+    script.parent.mkdir()
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return tmp_path
+
+
+def called(monkeypatch: pytest.MonkeyPatch, name: str) -> str:
+    monkeypatch.setattr(sys, "argv", [name])
+    return program()
+
+
+def test_the_program_is_named_as_a_shell_finds_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert called(monkeypatch, "bin/goodput") == "bin/goodput"
+    assert called(monkeypatch, str(folder / "bin" / "goodput")) == "bin/goodput"
+    assert called(monkeypatch, "./goodput") == "./goodput"
+    assert called(monkeypatch, "/else where/goodput") == "'/else where/goodput'"
+    monkeypatch.setenv("PATH", f"{folder}/bin:/usr/bin")
+    assert called(monkeypatch, str(folder / "bin" / "goodput")) == "goodput"
+    assert called(monkeypatch, "/opt/other/goodput") == "/opt/other/goodput"
+    assert called(monkeypatch, "/lib/flows/cli/__main__.py") == "goodput"
+
+
+def test_commands_in_hints_work_when_pasted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [str(folder / "bin" / "goodput")])
+    assert pasteable("run `goodput run` first, not goodput") == "run `bin/goodput run` first, not goodput"
+    given = config_given.set(Path("a b/goodput.toml"))
+    try:
+        assert command("run") == "bin/goodput run --config 'a b/goodput.toml'"
+        assert pasteable('`goodput sql "from ops.rejects"`').endswith(
+            "\"from ops.rejects\" --config 'a b/goodput.toml'`"
+        )
+        for alone in ("demo DIR", "--help", "COMMAND --help", "check --config x.toml", "run --help"):
+            assert command(alone) == f"bin/goodput {alone}"
+    finally:
+        config_given.reset(given)
+
+
+def test_unknown_formats_are_named_in_few_words() -> None:
+    assert (
+        landed.unknown_format("it begins with 'call vendor'")
+        == "no parser knows this format; it begins with 'call vendor'"
+    )
+    long = landed.unknown_format(f"it begins with '{'x' * 400}'")
+    assert long.endswith("xxx...'")
+    assert len(long) < 120
+    assert (
+        landed.unknown_format("it begins with '\\x02\\x9f\\x8d\ufffd\ufffd'")
+        == "no parser knows this format; it is binary"
+    )
+    assert landed.unknown_format("it begins with '\\x1b[31mred\\x1b[0m'").endswith("begins with '\\x1b[31mred\\x1b[0m'")
+    assert landed.unknown_format(None) == "no parser knows this format; it is empty"
+    failed = {"status": "failed", "message": "the file shrank"}
+    assert landed.problem(failed) == "the file shrank"

@@ -8,6 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 DEMO ?= demo
 PYTEST_ARGS ?=
+PARALLEL ?= --numprocesses auto --dist loadfile
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -33,10 +34,10 @@ demo: $(STAMP) ## read the bundled exports of a cluster that was broken on purpo
 setup: $(STAMP) ## make .venv with everything in it (the other targets do this by themselves)
 
 test: $(STAMP) ## the test suite without the slow tests
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(PYTEST_ARGS)
 
 test-all: $(STAMP) ## the whole test suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 lint: $(STAMP) ## format, style, types, import direction, SQL
 	$(BIN)/ruff format --check .

@@ -43,7 +43,7 @@ class SourceConfig:
     Attributes:
         path: absolute path or glob; may capture {cluster}, {node}, {job_id}, {collected_at}.
         format: name of the export format; None = recognized by content.
-        cluster: cluster of exports that do not name it.
+        cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
         node: node of exports that do not name it.
         delimiter: character between columns; None = found from the content.

@@ -64,7 +64,7 @@ class SourceEntry(Entry):
     Attributes:
         path: path or glob relative to the file; may capture {cluster}, {node}, {job_id}, {collected_at}.
         format: name of the export format; None = recognized by content.
-        cluster: cluster of exports that do not name it.
+        cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
         node: node of exports that do not name it.
         columns: column names of exports without a header.

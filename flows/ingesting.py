@@ -309,6 +309,7 @@ def _settings(source: Source, context: Context, *, is_time_known: bool) -> str:
         context.columns,
         context.delimiter,
         time,
+        *(sorted(context.clusters) if source.names_clusters and context.cluster else ()),
     )
     return settings_of(fixed, {} if context.zone else context.zones)
 

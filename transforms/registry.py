@@ -31,6 +31,7 @@ class Source:
         chunk_bytes: bytes it wants to be given at a time.
         is_document: one answer that is read whole (JSON, a status listing): a file that changed is read anew from its
             start. False = lines, of which only those that were added are read.
+        names_clusters: its rows may name their cluster, so what they give depends on which clusters are configured.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Source:
     version: int = 1
     chunk_bytes: int = CHUNK_BYTES
     is_document: bool = False
+    names_clusters: bool = False
 
 
 @cache

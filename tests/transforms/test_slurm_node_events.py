@@ -76,6 +76,13 @@ def test_a_cluster_without_a_zone_is_an_error_that_names_the_key() -> None:
         read(HEADER + line)
 
 
+def test_a_configured_cluster_keeps_its_name_and_any_other_is_renamed() -> None:
+    lines = b"".join(b"%s|n1|2025-05-04T08:00:00|Unknown|DOWN|x|root(0)\n" % c for c in (b"a", b"b", b"slurm", b""))
+    rows = read(HEADER + lines, Context(TAKEN, cluster="a", zones={"a": "UTC", "b": "Europe/Berlin"}))
+    assert rows["cluster"].to_list() == ["a", "b", "a", "a"]
+    assert [t.hour for t in rows["started_at"]] == [8, 6, 8, 8]
+
+
 def test_an_export_without_a_cluster_column_needs_one_configured() -> None:
     with pytest.raises(MissingSettingError, match="set `cluster` on the source"):
         read(b"NodeName|TimeStart\nn1|2025-05-04T08:00:00\n")

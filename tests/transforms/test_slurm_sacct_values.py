@@ -60,7 +60,32 @@ def test_clusters_and_their_zones() -> None:
     result = read(text, ctx)
     assert result.column("cluster") == ["a", "b"]
     assert [t.hour for t in result.column("started_at")] == [8, 6]
-    assert read(text).column("cluster") == ["c1", "c1"], "the configured cluster wins"
+
+
+def test_a_configured_cluster_keeps_its_name_and_any_other_is_renamed() -> None:
+    """An export of several configured clusters is never merged; Slurm's own name gives way to the configured one."""
+    text = "JobID|Cluster|State|Start|Elapsed\n"
+    text += "".join(f"{i}|{c}|FAILED|2025-05-04T08:00:00|00:01:00\n" for i, c in enumerate(["a", "b", "slurm", ""], 1))
+    zones = {"a": "UTC", "b": "Europe/Berlin"}
+    result = read(text, Context(CTX.collected_at, cluster="a", zones=zones))
+    assert dict(zip(result.column("job_id"), result.column("cluster"), strict=True)) == {
+        "1": "a",
+        "2": "b",
+        "3": "a",
+        "4": "a",
+    }
+    hours = dict(zip(result.column("job_id"), [t.hour for t in result.column("started_at")], strict=True))
+    assert hours == {"1": 8, "2": 6, "3": 8, "4": 8}, "the zone is that of the row's cluster"
+    without_zones = Context(CTX.collected_at, cluster="a", zone="UTC", clusters=frozenset({"a", "b"}))
+    assert sorted(read(text, without_zones).column("cluster")) == ["a", "a", "a", "b"]
+    assert read(text).column("cluster") == ["c1"] * 4, "no name of the export is configured"
+
+
+def test_a_name_that_is_not_configured_stays_where_the_source_has_none() -> None:
+    text = "JobID|Cluster|State\n1|elsewhere|FAILED\n"
+    with pytest.raises(MissingSettingError, match=r"clusters\.elsewhere"):
+        read(text, Context(CTX.collected_at, zones={"a": "UTC", "b": "UTC"}))
+    assert read(text, Context(CTX.collected_at, zone="UTC")).column("cluster") == ["elsewhere"]
 
 
 def test_a_missing_zone_or_cluster_is_refused_not_guessed() -> None:

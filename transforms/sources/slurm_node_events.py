@@ -216,4 +216,5 @@ SOURCE = Source(
     doc="`sacctmgr show event -P`: nodes down or drained, with reasons",
     is_document=True,
     version=2,
+    names_clusters=True,
 )

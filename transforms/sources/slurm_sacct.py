@@ -247,12 +247,15 @@ def _by_cluster(rows: pl.DataFrame, ctx: Context) -> Iterator[tuple[str, pl.Data
 
 def _named(rows: pl.DataFrame, ctx: Context) -> dict[str, pl.DataFrame]:
     """Return rows by their cluster; several names of the export may stand for one."""
+    rows = rows.with_columns(pl.col("cluster").fill_null(""))
     names = rows.get_column("cluster").unique(maintain_order=True)
     ours = [ctx.cluster_of(name) for name in names]
     if len(set(ours)) == 1:
         return {ours[0]: rows}
     renamed = rows.with_columns(pl.col("cluster").replace_strict(names, pl.Series(ours, dtype=pl.String)))
-    return {str(name): part for (name,), part in renamed.partition_by("cluster", as_dict=True, maintain_order=True).items()}
+    return {
+        str(name): part for (name,), part in renamed.partition_by("cluster", as_dict=True, maintain_order=True).items()
+    }
 
 
 def _with_bad_lists(frame: pl.DataFrame, bad: list[str]) -> pl.DataFrame:
@@ -271,4 +274,5 @@ SOURCE = Source(
     doc="sacct -P (Slurm accounting): job attempts; set `columns` where it was printed without a header (-n)",
     chunk_bytes=CHUNK_BYTES,
     version=2,
+    names_clusters=True,
 )

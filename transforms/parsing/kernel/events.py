@@ -108,13 +108,17 @@ class EventReader:
             self.ignore("not_kernel")
             return
         is_broken = self._has_headers and header.clock is Clock.ABSENT
-        if not is_broken and not header.message.startswith("NVRM: Xid"):  # every other message may have something before it
+        if not is_broken and not header.message.startswith(
+            "NVRM: Xid"
+        ):  # every other message may have something before it
             header = header._replace(message=bare_message(header.message))
         found = _read_anywhere(header.message) if is_broken else read_message(header.message)
         if found is None:
             self.ignore("no_signature")
         elif found == UNREADABLE_XID:
-            self._rejects.append(Line(line, byte_offset, raw).rejected("an Xid message without a code that can be read"))
+            self._rejects.append(
+                Line(line, byte_offset, raw).rejected("an Xid message without a code that can be read")
+            )
         elif isinstance(found, str) and found != LOST_MIDDLE:
             self.ignore(found)
         else:

@@ -17,7 +17,9 @@ _XIDS, _SXID = ("NVRM: Xid", "NVRM: xid", "NVRM: XID", "nvrm: xid"), "SXid"
 UNREADABLE_XID = "unreadable_xid"
 
 NEEDLES: tuple[bytes, ...] = tuple(
-    dict.fromkeys([*(x.encode() for x in _XIDS), _SXID.encode(), *(text.encode() for s in SIGNATURES for text in s.literals)])
+    dict.fromkeys(
+        [*(x.encode() for x in _XIDS), _SXID.encode(), *(text.encode() for s in SIGNATURES for text in s.literals)]
+    )
 )
 """One of them stands in every line that read_message knows."""
 

@@ -15,19 +15,29 @@ with held as (
     where node_names is not null
 ),
 
-followed as (
+followed as materialized (
     select
         *,
         lead(started_at) over (partition by cluster, node order by started_at) as following_at
     from held
 ),
 
-starts as (
+shared_nodes as (
     select distinct
         cluster,
-        node,
-        started_at as next_started_at
-    from held
+        node
+    from followed
+    where following_at < free_from
+),
+
+starts as (
+    select distinct
+        followed.cluster,
+        followed.node,
+        followed.started_at as next_started_at
+    from followed
+    semi join shared_nodes
+        on followed.cluster = shared_nodes.cluster and followed.node = shared_nodes.node
 ),
 
 -- Where attempts share a node the next start may lie before this end; only those need a search.

@@ -15,6 +15,7 @@ from flows.config_types import (
     SourcePath,
     Text,
     Texts,
+    Threads,
     Whole,
     Zone,
 )
@@ -41,7 +42,7 @@ class WarehouseEntry(Entry):
     data: Text = "data"
     keep_builds: Whole = 5
     memory_limit: Memory | None = None
-    threads: Whole | None = None
+    threads: Threads | None = None
 
 
 class ClusterEntry(Entry):

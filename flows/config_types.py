@@ -20,6 +20,13 @@ JOB_COLUMNS = (
 """Columns of `job_attempts` that a run may be matched and keyed by."""
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+MAX_SECONDS = 36500 * 86400
+MAX_WHOLE = 2**31 - 1
+MAX_THREADS = 1024
+MIN_MEMORY_BYTES = 64 * 1000**2
+"""Below this no build can begin."""
+_MAX_DIGITS = 15  # more are out of every range
+_POWERS = "KMGT"
 _DURATION = re.compile(r"\s*(\d+)\s*([smhd])\s*")
 
 
@@ -38,12 +45,15 @@ def seconds(value: object) -> int:
     """Return a duration in seconds: "90s", "45m", "24h", "7d", or a whole number of seconds.
 
     Raises:
-        ValueError: it is neither, or negative.
+        ValueError: it is neither, or negative, or longer than a hundred years.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
+    found = value if isinstance(value, int) and not isinstance(value, bool) else -1
     if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
-        return int(match[1]) * _UNITS[match[2]]
+        found = int(match[1][:_MAX_DIGITS]) * _UNITS[match[2]]
+    if found > MAX_SECONDS:
+        raise ValueError(f"{shown(value)} is too long; the longest is {MAX_SECONDS // 86400}d")
+    if found >= 0:
+        return found
     raise ValueError(f'{shown(value)} is no duration; write "90s", "45m", "24h", "7d" or whole seconds')
 
 
@@ -160,7 +170,14 @@ def memory(value: object) -> str:
     Raises:
         ValueError: it is none.
     """
-    if isinstance(value, str) and re.fullmatch(r"\s*\d+(\.\d+)?\s*([KMGT]i?B)\s*", value, re.IGNORECASE):
+    if isinstance(value, str) and (
+        match := re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT])(i?)B\s*", value, re.IGNORECASE)
+    ):
+        unit = (1024 if match[3] else 1000) ** (_POWERS.index(match[2].upper()) + 1)
+        if float(match[1]) * unit < MIN_MEMORY_BYTES:
+            raise ValueError(
+                f"{shown(value)} is too little; a build needs 64MB at least, and some GB for large exports"
+            )
         return value.strip()
     raise ValueError(f'{shown(value)} is no amount of memory; write one such as "4GB"')
 
@@ -169,11 +186,25 @@ def whole(value: object) -> int:
     """Return a whole number from 1 up.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is none, or too large.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        if value > MAX_WHOLE:
+            raise ValueError(f"{shown(value)} is too large; the largest is {MAX_WHOLE}")
         return value
     raise ValueError(f"{shown(value)} is no whole number above 0")
+
+
+def threads(value: object) -> int:
+    """Return a number of threads.
+
+    Raises:
+        ValueError: it is none, or more than any machine serves.
+    """
+    found = whole(value)
+    if found > MAX_THREADS:
+        raise ValueError(f"{shown(value)} is too large; the largest is {MAX_THREADS}")
+    return found
 
 
 def text(value: object) -> str:
@@ -216,3 +247,4 @@ Match = Annotated[dict[str, str], BeforeValidator(match_table)]
 Memory = Annotated[str, BeforeValidator(memory)]
 Delimiter = Annotated[str, BeforeValidator(delimiter)]
 Whole = Annotated[int, BeforeValidator(whole)]
+Threads = Annotated[int, BeforeValidator(threads)]

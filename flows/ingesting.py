@@ -13,12 +13,13 @@ from pathlib import Path
 
 from flows.batches import Batch, Rows
 from flows.config import Config, SourceConfig
-from flows.landing import BadStampError, Found, find, stamp_utc
+from flows.landing import BadStampError, Found, find, real_path, stamp_utc
 from flows.loading import Target, load
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, export_id
 from flows.nearest import nearest
 from flows.pieces import Plan, Span, is_fresh, plan, settings_of, sha256
 from flows.reports import NO_FILE, SKIPPED, UNCHANGED, ExportReport
+from transforms.foreign import foreign
 from transforms.outcome import Context
 from transforms.registry import Source, all_sources, sniff
 from transforms.stream import HEAD_BYTES, is_compressed, opened
@@ -62,8 +63,8 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
         if not any(not f.is_folder for f in found):
             empty.append(source)
         for item in found:
-            if not own.match(os.path.realpath(item.path)):
-                taken.setdefault(os.path.realpath(item.path), Job(item, source))
+            if not own.match(real_path(item.path)):
+                taken.setdefault(real_path(item.path), Job(item, source))
     labels = config.data / ANNOTATIONS_FILE
     if labels.exists():
         taken.setdefault(os.path.realpath(labels), Job(Found(labels), SourceConfig(str(labels), format="annotations")))
@@ -191,7 +192,7 @@ class Ingester:
     def _unknown(self, job: Job, state: FileState, head: bytes, pieces: list[Piece]) -> ExportReport:
         """Note a file that no parser recognizes, with its first line."""
         first = _printable(head.split(b"\n", 1)[0])
-        message = f"it begins with {first}"
+        message = foreign(head) or f"it begins with {first}"
         self._replace(state, pieces, self._unparsed(job, state, UNKNOWN_FORMAT, message))
         return ExportReport(state.path, status=UNKNOWN_FORMAT, message=message)
 

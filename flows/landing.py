@@ -63,7 +63,7 @@ def find(pattern: str) -> list[Found]:
     by_file: dict[str, list[Path]] = {}
     closed: dict[Path, str] = {}
     for path in _walk(base, parts, frozenset(), closed):
-        by_file.setdefault(os.path.realpath(path), []).append(path)
+        by_file.setdefault(real_path(path), []).append(path)
     chosen = [Path(real) if Path(real) in paths else min(paths) for real, paths in by_file.items()]
     found = [_described(path, exact, loose) for path in chosen]
     found += [Found(path, problem=f"cannot be listed: {reason}") for path, reason in closed.items()]
@@ -106,7 +106,7 @@ def _walk(folder: Path, parts: list[str], above: frozenset[str], closed: dict[Pa
         yield folder
         return
     first, rest = parts[0], parts[1:]
-    below = above | {os.path.realpath(folder)}
+    below = above | {real_path(folder)}
     if first == "**":
         yield from _walk_deep(folder, parts, above, closed)
     elif not _WILD.search(first):
@@ -115,21 +115,37 @@ def _walk(folder: Path, parts: list[str], above: frozenset[str], closed: dict[Pa
     else:
         fits = re.compile(fnmatch.translate(_CAPTURE.sub("*", first)))
         for child in _children(folder, closed, with_hidden=first.startswith(".")):
-            if fits.match(child.name) and (not rest or child.is_dir()):
+            if fits.match(child.name) and (not rest or _is_folder(child)):
                 yield from _walk(child, rest, below, closed)
 
 
 def _walk_deep(folder: Path, parts: list[str], above: frozenset[str], closed: dict[Path, str]) -> Iterator[Path]:
     """Yield the paths that fit `parts`, which begin with `**`: in `folder` and in every folder below it."""
-    below = above | {os.path.realpath(folder)}
+    below = above | {real_path(folder)}
     if parts[1:]:
         yield from _walk(folder, parts[1:], above, closed)
     for child in _children(folder, closed):
-        if child.is_dir():
-            if os.path.realpath(child) not in below:
+        if _is_folder(child):
+            if real_path(child) not in below:
                 yield from _walk_deep(child, parts, below, closed)
         elif not parts[1:]:
             yield child
+
+
+def real_path(path: Path) -> str:
+    """Return a path with its links resolved; one whose links may not be read stays as it is."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.abspath(path)  # noqa: PTH100 - without looking at it
+
+
+def _is_folder(path: Path) -> bool:
+    """Tell whether a path is a folder; what may not be looked at is none, and is reported when it is opened."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _children(folder: Path, closed: dict[Path, str], *, with_hidden: bool = False) -> list[Path]:

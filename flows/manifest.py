@@ -247,13 +247,17 @@ def opened(data: Path) -> Iterator[Manifest]:
         ManifestError: it is damaged, was written by a newer version, or is missing although the lake has parts.
     """
     path = data / FILE_NAME
-    if not path.exists() and any((data / "lake").rglob("*.parquet")):
+    is_empty = path.is_file() and not path.stat().st_size
+    if (is_empty or not path.exists()) and any((data / "lake").rglob("*.parquet")):
         raise ManifestError(
-            f"{path} is missing, but {data / 'lake'} holds parts that only it can tell about: restore it from a backup, or "
+            f"{path} is {'empty' if is_empty else 'missing'}, but {data / 'lake'} holds parts that only it can tell about: restore it from a backup, or "
             "move the lake away to read every export that is still there anew"
         )
     data.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    except sqlite3.DatabaseError as error:
+        raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
     try:
         try:
             _prepare(connection, path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flows import lease
 from flows.batches import MAX_BYTES, Batch
 from flows.config import Config
-from flows.config_errors import ConfigError
+from flows.config_errors import ConfigError, Problem
 from flows.ingesting import Ingester, Progress, jobs, unmatched
 from flows.lease import BusyError
 from flows.manifest import Manifest, ManifestError, opened
@@ -99,6 +99,9 @@ def run(
 
 
 def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> IngestReport:
+    if not config.sources:
+        text = "names no exports: add [[sources]] with a path, or let `goodput init PATHS...` write the file"
+        raise ConfigError(config.path, [Problem(None, text)])
     with opened(config.data) as manifest, ThreadPoolExecutor(1, "hash") as workers:
         notes = repair(config.data, manifest)
         todo, empty = jobs(config)
@@ -119,6 +122,7 @@ def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> Inge
 
 
 def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
+    from warehouse.build import BuildFailedError
     from warehouse.build import build as build_warehouse
     from warehouse.checks import CheckError
     from warehouse.publish import BuildRunningError
@@ -140,7 +144,7 @@ def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
         )
     except BuildRunningError as error:
         raise BusyError(config.data, None) from error
-    except (ModelError, CheckError) as error:
+    except (ModelError, CheckError, BuildFailedError) as error:
         raise BuildError(str(error)) from error
 
 

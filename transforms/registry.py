@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from transforms import sources
+from transforms.foreign import foreign
 from transforms.outcome import Context, Parsed
 from transforms.stream import CHUNK_BYTES, ExportStream
 from transforms.tables import Table
@@ -58,5 +59,10 @@ def all_sources() -> dict[str, Source]:
 
 
 def sniff(head: bytes) -> list[Source]:
-    """Return the sources that recognize an export by its first bytes; one is right, none or several are not."""
+    """Return the sources that recognize an export by its first bytes; one is right, none or several are not.
+
+    Archives, and texts in another encoding or with other line ends, are none: their lines cannot be told apart.
+    """
+    if foreign(head):
+        return []
     return [s for s in all_sources().values() if s.sniff(head)]

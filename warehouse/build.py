@@ -22,6 +22,10 @@ from warehouse.session import building
 T = TypeVar("T")
 
 
+class BuildFailedError(Exception):
+    """DuckDB could not make or finish the file of a build: the disk is full, the memory too small."""
+
+
 @dataclass(frozen=True, slots=True)
 class BuildReport:
     """What a build did.
@@ -73,6 +77,7 @@ def build(
     Raises:
         BuildRunningError: another process builds into `data`.
         ModelError, CheckError: a model or check is wrong, or memory or spill space ran out.
+        BuildFailedError: the build could not be begun or finished.
     """
     began = time.monotonic()
     tell = progress or (lambda _step, _seconds: None)
@@ -96,6 +101,13 @@ def build(
                 con.execute("checkpoint build")
                 con.execute("use memory")
                 con.execute("detach build")
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            raise BuildFailedError(
+                f"the build could not be finished ({reason}): the build before stays published. Is there room in {data}, and "
+                "is memory_limit under [warehouse] large enough?"
+            ) from error
+        else:
             if failed:
                 return BuildReport(build_id, None, time.monotonic() - began, rows, failed, published=False)
             publish.finish(unfinished, final)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,30 @@ class FailedCheck:
     rows: tuple[dict[str, Any], ...]
 
     def __str__(self) -> str:
-        shown = "\n".join(f"    {row}" for row in self.rows)
-        return f"{self.name}: {self.count} rows break the rule: {self.rule}\n{shown}"
+        rows = f"{self.count:,} row breaks" if self.count == 1 else f"{self.count:,} rows break"
+        shown = "\n".join(f"    {_readable(row)}" for row in self.rows)
+        more = f"\n    and {self.count - len(self.rows):,} more" if self.count > len(self.rows) else ""
+        return f"{self.name}: {rows} the rule: {self.rule}\n{shown}{more}"
+
+
+def _readable(row: dict[str, Any]) -> str:
+    """Return a row as names and values: times in UTC, lists and texts as they are, what is null as a dash."""
+    return ", ".join(f"{name} = {_plain(value)}" for name, value in row.items())
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        moment = value.astimezone(UTC) if value.tzinfo else value
+        return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k}: {_plain(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return str(value)
 
 
 class CheckError(Exception):

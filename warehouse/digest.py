@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse import publish
 from warehouse.query import BATCH_ROWS, objects
-from warehouse.session import identifier, reading
+from warehouse.session import DamagedBuildError, identifier, reading
 
 
 def digest(path: Path, schema: str = "marts") -> dict[str, str]:
@@ -22,9 +22,18 @@ def digest(path: Path, schema: str = "marts") -> dict[str, str]:
         schema: schema whose tables are hashed.
 
     Raises:
-        NoWarehouseError: nothing has been published.
+        NoWarehouseError: nothing has been published, or it is damaged.
     """
-    with reading(publish.resolve(path)) as con:
+    file = publish.resolve(path)
+    try:
+        return _digests(file, schema)
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise DamagedBuildError(f"{file} cannot be read ({reason}): run `goodput build` to make another") from error
+
+
+def _digests(file: Path, schema: str) -> dict[str, str]:
+    with reading(file) as con:
         names = con.execute(
             "select table_name from duckdb_tables() where database_name = 'warehouse' and schema_name = ? order by all",
             [schema],

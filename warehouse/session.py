@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse import limits
+from warehouse.publish import NoWarehouseError
 
 STORAGE_VERSION = "v1.0.0"
 """Oldest DuckDB whose clients can open a published file; the clients people have lag behind the library."""
@@ -18,6 +19,10 @@ PUBLISHED_SCHEMAS = ("marts", "ops", "reference", "settings")
 _SEARCH_PATH = ",".join(
     ["build.main", *(f"build.{s}" for s in PUBLISHED_SCHEMAS), *(f"memory.{s}" for s in WORK_SCHEMAS)]
 )
+
+
+class DamagedBuildError(NoWarehouseError):
+    """The published build cannot be opened."""
 
 
 def catalog_of(schema: str) -> str:
@@ -60,13 +65,23 @@ def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     Args:
         file: a build, its link resolved.
+
+    Raises:
+        DamagedBuildError: it is no build, or a damaged one.
     """
     with tempfile.TemporaryDirectory(prefix="goodput-") as spill:
         found = limits.detect(Path(spill), share=limits.READER_SHARE)
         with duckdb.connect(":memory:", config=_config(found, Path(spill))) as con:
             _utc(con)
-            con.execute(f"attach {literal(str(file))} as warehouse (read_only)")
-            con.execute("use warehouse")
+            try:
+                con.execute(f"attach {literal(str(file))} as warehouse (read_only)")
+                con.execute("use warehouse")
+            except duckdb.Error as error:
+                reason = str(error).splitlines()[0]
+                raise DamagedBuildError(
+                    f"{file} cannot be opened ({reason}): run `goodput build` to make another, or `goodput rollback` to go "
+                    "back to the build before"
+                ) from error
             con.execute("set enable_external_access = false")
             con.execute("set lock_configuration = true")
             yield con

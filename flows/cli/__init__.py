@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
@@ -38,6 +39,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "rollback": ("goodput rollback",),
 }
 """Commands in the order of the help, with examples."""
+
+
+_AGO = re.compile(r"-\d+[smhdw]")
+_READER_LEFT = 141
+"""What a shell calls a program that a closed pipe ended: 128 + SIGPIPE."""
 
 
 def version() -> str:
@@ -79,14 +85,20 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         code = make_app()(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except CycloptsError as error:
-        fail(f"{error}\nSee `goodput --help`, or `goodput COMMAND --help` for an example.")
+        signed = [a for a in (sys.argv[1:] if arguments is None else arguments) if _AGO.fullmatch(a)]
+        hint = f"\n{signed[0]}: write a time ago without the sign, {signed[0][1:]}." if signed else ""
+        fail(f"{error}{hint}\nSee `goodput --help`, or `goodput COMMAND --help` for an example.")
         return 2
     except CommandError as error:
         fail(str(error))
         return error.code
-    except BrokenPipeError:
-        # The reader left (`| head`). Point stdout elsewhere so that the interpreter's last flush is silent.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader left (`| head`)
+        _silence()
+        return _READER_LEFT
+    except OSError as error:  # commands turn those they expect into CommandError: what is left is mostly the output
+        _silence()
+        what = f"{error.filename}: {error.strerror}; may this user read and write it?"
+        fail(what if error.filename else f"cannot write the output: {error.strerror or error}; is the disk full?")
         return 1
     except KeyboardInterrupt:
         fail("stopped; nothing published is touched, run the command again to go on")
@@ -94,6 +106,14 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     finally:
         config_given.set(None)
     return code if isinstance(code, int) else 0
+
+
+def _silence() -> None:
+    """Point standard output elsewhere, so that the interpreter's last flush of what could not be written is silent."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # there is no such descriptor, as in tests
+        return
 
 
 def main() -> None:

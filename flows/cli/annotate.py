@@ -53,7 +53,13 @@ def annotate(
         "author": author or getpass.getuser(),
         "made_at": datetime.now(UTC).isoformat(timespec="microseconds"),
     }
-    append(settings.data / FILE_NAME, label)
+    try:
+        append(settings.data / FILE_NAME, label)
+    except OSError as error:
+        raise CommandError(
+            f"{settings.data / FILE_NAME} cannot be written ({error.strerror}): nothing was labelled; run it as the user who owns "
+            "the data folder, where there is room"
+        ) from None
     blamed = "" if node is None else f", {node} to blame"
     say(f"{row['interruption_id'][: facts.ID_DIGITS]}: {row['cause']} -> {cause}{blamed}, by {label['author']}")
     note(f"kept in {here(str(settings.data / FILE_NAME))}")

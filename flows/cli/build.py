@@ -55,7 +55,10 @@ def fail_checks(report: BuildReport) -> None:
     for check in report.failed_checks:
         fail(f"check {check}")
     if report.failed_checks:
-        fail("readers still see the build before; the rows above break a rule that must hold, please report them")
+        fail(
+            "nothing was published, readers still see the build before. The rows above break a rule that must hold: look at the "
+            "jobs or nodes they name in your exports, then report them with this message"
+        )
 
 
 def as_json(report: BuildReport) -> dict[str, object]:

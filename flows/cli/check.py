@@ -13,6 +13,11 @@ from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json, warn
 from flows.cli.words import counted
 
+NEXT_STEP = (
+    "    these rows break a rule that must hold: look at the jobs or nodes they name in marts and exports, then report them "
+    "with this message"
+)
+
 
 def check(
     *,
@@ -70,9 +75,11 @@ def _mart_problems(settings: facts.Config) -> tuple[list[str], list[str]]:
 
     try:
         with Steps("checking the marts"):
-            broken = [f"check {failed}" for failed in checks.run_published(publish.link_of(settings.data))]
+            broken = [f"check {failed}\n{NEXT_STEP}" for failed in checks.run_published(publish.link_of(settings.data))]
     except publish.NoWarehouseError as error:
         return [str(error)], []
+    except checks.CheckError as error:
+        return [f"{error}; if the published build is damaged, `goodput build` makes another"], []
     return broken, doubts(settings)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from flows.cli import facts
+from flows.cli.terminal import here
 from flows.cli.words import counted
 
 MAX_NAMES = 5
@@ -14,6 +17,14 @@ from (
     from ops.source_freshness as s
 ) as f
 order by f.source, f.cluster, f.flag
+"""
+
+_ODD_COLLECTIONS = """
+select e.path, max(e.collected_at) as collected_at
+from ops.exports as e
+where e.status = 'loaded' and (e.collected_at > ? or e.collected_at < timestamptz '1990-01-01 00:00:00+00')
+group by e.path
+order by e.path
 """
 
 _UNKNOWN_NODES = """
@@ -31,7 +42,7 @@ def doubts(settings: facts.Config) -> list[str]:
         CommandError: nothing has been published.
     """
     counts = flags(settings)
-    return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts)]
+    return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts), *_odd_collections(settings)]
 
 
 def flags(settings: facts.Config) -> list[facts.Row]:
@@ -70,6 +81,18 @@ def _ambiguous(counts: list[facts.Row]) -> list[str]:
         for row in counts
         if row["flag"] == "time_ambiguous"
     ]
+
+
+def _odd_collections(settings: facts.Config) -> list[str]:
+    limit = datetime.now(UTC) + timedelta(days=1)
+    found = facts.rows(settings, _ODD_COLLECTIONS, [limit])
+    if not found:
+        return []
+    names = ", ".join(f"{here(r['path'])} ({r['collected_at']:%Y-%m-%d})" for r in found[:MAX_NAMES])
+    more = f" and {len(found) - MAX_NAMES} more" if len(found) > MAX_NAMES else ""
+    what = f"{counted(len(found), 'export')} would have been collected in the future or before 1990: {names}{more}"
+    step = "set `collected_at` on the source, or capture {collected_at} in its path"
+    return [f"{what}; jobs that ran then and stamps without a year are read by it: {step}"]
 
 
 def _of(row: facts.Row) -> str:

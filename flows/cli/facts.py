@@ -61,6 +61,8 @@ def one_interruption(config: Config, prefix: str) -> Row:
     Raises:
         CommandError: none or several do.
     """
+    if not prefix.strip():
+        raise CommandError("the id is empty; `goodput interruptions` lists the ids", 2)
     found = rows(config, f"{INTERRUPTIONS} where starts_with(i.interruption_id, ?) order by i.interrupted_at", [prefix])
     if not found:
         raise CommandError(f"no interruption has an id that begins with {prefix}; `goodput interruptions` lists them")
@@ -82,6 +84,11 @@ def expected_errors() -> Iterator[None]:
 
     try:
         yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise CommandError(
+            f"{where}{error.strerror or error}; may this user write there, and is there room? What was published stays"
+        ) from None
     except EXPECTED as error:
         raise CommandError(str(error), 2 if isinstance(error, ConfigError) else 1) from None
 

@@ -67,7 +67,7 @@ def recognized(path: Path, configured: str | None, problem: str | None) -> facts
     try:
         with path.open("rb") as raw:
             found = [s.name for s in sniff(opened(raw).read(HEAD_BYTES))]
-    except (OSError, EOFError) as error:
+    except Exception as error:  # noqa: BLE001 - decompressors raise errors of many kinds
         return {"file": str(path), "format": None, "how": f"cannot be read: {error}"}
     if len(found) == 1:
         return {"file": str(path), "format": found[0], "how": "recognized by its content"}

@@ -29,6 +29,7 @@ def say_table(rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = ()
     """
     cells = [[clean(shown(row.get(c))) for c in columns] for row in rows]
     rights = [c in right or (bool(rows) and all(_is_number(r.get(c)) for r in rows)) for c in columns]
+    columns = [clean(c) for c in columns]  # a query names its columns as it likes
     if not sys.stdout.isatty():
         _say_plain(columns, cells, rights)
     elif narrow:

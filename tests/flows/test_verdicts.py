@@ -201,6 +201,25 @@ expect(
     "gpu_sram",
     4,
 )
+expect(
+    resumed("remapped", "FAILED")
+    .xid(at(10, -4), 4, 63, "Row Remapper: New row (0x31c8a4f) marked for remapping, reset gpu to activate.")
+    .xid(at(10, -3), 4, 94, "Contained: SM (0x1). RST: No, D-RST: No"),
+    "gpu_hbm",  # rows are remapped in HBM; the SM only met the error
+    4,
+)
+expect(
+    resumed("recovery", "FAILED")
+    .xid(at(10, -9), 6, 154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)")
+    .xid(at(10, -9), 6, 79, "GPU has fallen off the bus."),
+    "gpu_faulty",
+    6,
+)
+LUSTRE = resumed("lustre", "FAILED")
+for n in range(1, 7):
+    LUSTRE.log(at(9.95, n), n, "LustreError: 11-0: scratch-OST0011-osc: Connection to scratch-OST0011 was lost")
+    LUSTRE.log(at(9.96, n), n, "LustreError: 167-0: scratch-OST0011-osc: This client was evicted by scratch-OST0011")
+expect(LUSTRE, "filesystem_mount")
 expect(resumed("manylinks", "FAILED"), "network_switch_cable")
 for n in (2, 3, 4, 5):
     SITUATIONS["manylinks"][0].log(at(10, -30 + n), n, "mlx5_core 0000:1a:00.0 ibp26s0: Link down")
@@ -268,6 +287,14 @@ def test_verdict(name: str, verdicts: Site) -> None:
 @pytest.mark.parametrize("name", ["common", "wave", "manylinks", "owner", "limit", "program"])
 def test_what_sits_in_no_node_blames_none(name: str, verdicts: Site) -> None:
     assert verdicts.column(f"select culprit_node from marts.interruptions where run = 'r-{name}'") == [None]
+
+
+def test_the_xid_that_reports_another_one_does_not_lead(verdicts: Site) -> None:
+    """154 says what the driver recommends because of the 79 of the same second."""
+    assert verdicts.column(
+        "select e.class from marts.interruption_evidence as e inner join marts.interruptions as i "
+        "on e.interruption_id = i.interruption_id where i.run = 'r-recovery' and e.role = 'initiating'"
+    ) == ["xid_79"]
 
 
 def test_nothing_beyond_the_situations_is_an_interruption(verdicts: Site) -> None:

@@ -150,3 +150,9 @@ def test_order_decides_in_a_fold_where_no_elapsed_tells() -> None:
     assert [(s.hour, s.minute) for s in start] == [(0, 50), (0, 50), (1, 10)]
     assert [(e.hour, e.minute) for e in end] == [(1, 10), (2, 10), (1, 20)]
     assert ["time_ambiguous" in f for f in jobs["flags"]] == [False, True, False]
+
+
+def test_cpus_come_from_alloctres_where_no_column_gives_them() -> None:
+    row = "1|COMPLETED|2025-05-04T08:00:00|2025-05-04T09:00:00|billing=96,cpu=96,gres/gpu=8,node=1"
+    assert read(f"JobID|State|Start|End|AllocTRES\n{row}\n").jobs["cpus"].to_list() == [96]
+    assert read(f"JobID|State|Start|End|AllocTRES|AllocCPUS\n{row}|48\n").jobs["cpus"].to_list() == [48]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,20 @@ def test_a_bad_row_stops_the_publish_and_is_shown(make: Build, check_files: Path
     assert (failed.name, failed.rule, failed.count) == ("small", "No n may exceed two.", 10)
     assert len(failed.rows) == checks.SHOWN
     assert all(row["n"] > 2 for row in failed.rows)
-    assert str(failed).startswith("small: 10 rows break the rule: No n may exceed two.\n    {'n': ")
+    assert str(failed).startswith("small: 10 rows break the rule: No n may exceed two.\n    n = ")
+    assert str(failed).endswith("\n    and 5 more")
     assert publish.published(data) == good.path
     assert [b.build_id for b in publish.builds(data)] == [good.build_id]
+
+
+def test_bad_rows_are_told_as_people_read_them() -> None:
+    moment = datetime(2026, 3, 2, 11, 0, tzinfo=timezone(timedelta(hours=1)))
+    row = {"job_id": "7", "at": moment, "gpus": None, "nodes": ["a", "b"], "is_planned": True}
+    told = str(checks.FailedCheck("small", "No.", 1, (row,)))
+    assert told == (
+        "small: 1 row breaks the rule: No.\n"
+        "    job_id = 7, at = 2026-03-02 10:00:00 UTC, gpus = -, nodes = [a, b], is_planned = true"
+    )
 
 
 def test_every_failing_check_is_told(make: Build, check_files: Path) -> None:

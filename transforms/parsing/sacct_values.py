@@ -74,7 +74,10 @@ _READERS: dict[str, Read] = {
     "time_limit": _limits(is_minutes=False),
     "time_limit_raw": _limits(is_minutes=True),
     "alloc_tres": _expressions(
-        lambda c: dict(zip(("gpus", "gpu_type", "value_unreadable?"), tres.allocated_gpus(c), strict=True))
+        lambda c: {
+            **dict(zip(("gpus", "gpu_type", "value_unreadable?"), tres.allocated_gpus(c), strict=True)),
+            "tres_cpus": tres.allocated_cpus(c),
+        }
     ),
     "alloc_gres": _expressions(
         lambda c: dict(zip(("gres", "gres_type", "value_unreadable?"), tres.allocated_gres(c), strict=True))
@@ -137,6 +140,7 @@ class Typist:
         if "state" in texts:
             typed.columns["state_raw"] = texts["state"]
         _gpus(typed)
+        _cpus(typed)
         _arrays(typed, texts["job_id"])
         _words(typed)
         _times(typed, texts, zone)
@@ -157,6 +161,13 @@ def _gpus(typed: _Typed) -> None:
     has_tres = typed.columns["gpus"].is_not_null() if "gpus" in typed.columns else typed.filled(False, pl.Boolean())
     for name, old in (("gpus", gres), ("gpu_type", kinds)):
         typed.columns[name] = typed.columns[name].zip_with(has_tres, old) if name in typed.columns else old
+
+
+def _cpus(typed: _Typed) -> None:
+    """Take the CPUs of AllocTRES where the export has no column of them."""
+    cpus = typed.columns.pop("tres_cpus", None)
+    if cpus is not None:
+        typed.columns.setdefault("cpus", cpus)
 
 
 def _arrays(typed: _Typed, job: pl.Series) -> None:

@@ -45,6 +45,11 @@ def allocated_gpus(column: str) -> Gpus:
     )
 
 
+def allocated_cpus(column: str) -> pl.Expr:
+    """Return an expression for the CPUs in the String column `column`, read as AllocTRES; null where it names none."""
+    return _told(column).str.extract(r"(?:^|,)cpu=(\d{1,9})(?:,|$)").cast(pl.Int64)
+
+
 def allocated_gres(column: str) -> Gpus:
     """Return expressions that read the String column `column` as AllocGRES (before Slurm 21.08): the job's total.
 

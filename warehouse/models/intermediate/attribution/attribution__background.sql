@@ -9,7 +9,8 @@ with occurrences as (
         device,
         code,
         first_at,
-        last_at
+        last_at,
+        is_fatal
     from intermediate.hardware__faults
     union all
     select
@@ -19,7 +20,8 @@ with occurrences as (
         device,
         code,
         occurred_at as first_at,
-        occurred_at as last_at
+        occurred_at as last_at,
+        false as is_fatal
     from intermediate.hardware__events
     where event_class in ('boot', 'reboot', 'driver_load')
     union all
@@ -30,10 +32,27 @@ with occurrences as (
         null as device,
         null as code,
         states.started_at as first_at,
-        states.started_at as last_at
+        states.started_at as last_at,
+        false as is_fatal
     from staging.scheduler__node_states as states
     left join intermediate.scheduler__reasons as reasons
         on states.reason = reasons.reason
+),
+
+-- A fatal fault just before a job ended there, tracked or not, is a cause at work, not background.
+background as (
+    select occurrences.*
+    from occurrences
+    cross join settings.attribution as attribution
+    asof left join intermediate.nodes__failed_ends as failed_ends
+        on
+            occurrences.cluster = failed_ends.cluster
+            and occurrences.node = failed_ends.node
+            and occurrences.first_at - to_seconds(attribution.after_seconds) <= failed_ends.ended_at
+    where
+        not occurrences.is_fatal
+        or failed_ends.ended_at is null
+        or failed_ends.ended_at > occurrences.first_at + to_seconds(attribution.before_seconds)
 ),
 
 quiet as (
@@ -41,7 +60,7 @@ quiet as (
         occurrences.cluster,
         occurrences.evidence_class,
         count(*) as occurrences
-    from occurrences
+    from background as occurrences
     anti join intermediate.attribution__candidates as candidates
         on
             occurrences.cluster = candidates.cluster

@@ -15,8 +15,10 @@ gpus as (
         bool_or(evidence_class in ('xid_64', 'xid_140')) as is_dram,
         bool_or(
             evidence_class = 'xid_172'
-            or (evidence_class <> 'xid_63' and regexp_matches(text, '(?i)\bSRAM\b|\bL2\b|\bLTC\b|\bSM\b'))
-        ) as is_sram
+            or (evidence_class <> 'xid_63' and regexp_matches(text, '(?i)\bSRAM\b|\bL2\b|\bLTC\b'))
+        ) as is_sram,
+        -- the unit that met the error, which need not be where it lies
+        bool_or(evidence_class <> 'xid_63' and regexp_matches(text, '\bSM\b')) as is_met_by_sm
     from errors
     group by interruption_id, node, device
 )
@@ -28,6 +30,7 @@ select
     case
         when gpus.is_sram then 'gpu_sram_error'
         when gpus.is_remapped or gpus.is_dram then 'gpu_hbm_error'
+        when gpus.is_met_by_sm then 'gpu_sram_error'
         when errors.evidence_class = 'xid_48' then 'gpu_dbe_unlocated'
         else 'gpu_ecc_unlocated'
     end as weight_class

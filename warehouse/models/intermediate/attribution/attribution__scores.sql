@@ -53,6 +53,8 @@ led as (
             order by
                 (round(log_weight, 6) < round(top_weight, 6) - 4)::int asc,
                 date_trunc('second', first_at) asc,
+                -- 154 reports what another Xid did
+                (evidence_class = 'xid_154')::int asc,
                 is_fatal desc,
                 round(log_weight, 6) desc,
                 evidence_id asc
@@ -66,7 +68,7 @@ leads as (
         cause,
         max(if(leading_rank = 1, evidence_id, null)) as evidence_id,
         max(if(leading_rank = 1, rule, null)) as rule,
-        max(if(device_kind = 'gpu', device, null)) as any_gpu,
+        arg_min(device, leading_rank) filter (where device_kind = 'gpu') as any_gpu,
         -- 46 and 109 are hangs that a program may cause as well: suspected at most
         bool_or(is_fatal and device_kind <> 'node' and weight_class <> 'gpu_hang') as is_confirmed
     from led

@@ -17,6 +17,8 @@ select * from intermediate.attribution__rule_pcie
 union all
 select * from intermediate.attribution__rule_host_hardware
 union all
+select * from intermediate.attribution__rule_filesystem
+union all
 select * from intermediate.attribution__rule_kernel
 union all
 select * from intermediate.attribution__rule_unexpected_reboot

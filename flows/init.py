@@ -16,6 +16,7 @@ from flows.init_zone import guess as guess_zone
 from flows.landing import expression
 
 TOP_RUNS = 5
+FURTHER_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Survey:
         sources: entries that cover every readable file.
         headless: entries for files that look like jobs without a header, with their guessed columns.
         runs: the largest runs, largest first.
+        further: those with most GPU-time (or node-time) of the others.
         is_by_gpus: whether runs are measured in GPUs; False = no job tells its GPUs, so in nodes.
         jobs: number of job attempts.
         gpus_per_node: commonest number of GPUs of a node by cluster, where jobs tell.
@@ -81,6 +83,7 @@ class Survey:
     sources: list[SourceGuess]
     headless: list[SourceGuess]
     runs: list[RunGuess]
+    further: list[RunGuess]
     is_by_gpus: bool
     jobs: int
     gpus_per_node: dict[str, int]
@@ -106,13 +109,15 @@ def survey(paths: Sequence[Path]) -> Survey:
     nodes = frozenset[str]().union(*(x.nodes for x in readable))
     jobs = _all_jobs(readable, named)
     is_by_gpus = any(job.gpus for job in jobs) or not any(job.nodes for job in jobs)
+    runs, further = _runs(jobs, is_by_gpus=is_by_gpus)
     headless = [x for x in looked if x.format is None and x.problem is None and jobs_without_header(x.first_line)]
     return Survey(
         clusters=named or [STAND_IN],
         is_cluster_named=bool(named),
         sources=_sources(looked, readable, nodes),
         headless=_headless(looked, headless, Words(_words(jobs, named), nodes)),
-        runs=_runs(jobs, is_by_gpus=is_by_gpus),
+        runs=runs,
+        further=further,
         is_by_gpus=is_by_gpus,
         jobs=len(jobs),
         gpus_per_node=_gpus_per_node(jobs),
@@ -185,8 +190,8 @@ def _words(jobs: list[Job], clusters: list[str]) -> dict[str, frozenset[str]]:
     return told | {"Cluster": frozenset(clusters)}
 
 
-def _runs(jobs: list[Job], *, is_by_gpus: bool) -> list[RunGuess]:
-    """Return the runs with most GPU-time (or node-time) that are large, largest first."""
+def _runs(jobs: list[Job], *, is_by_gpus: bool) -> tuple[list[RunGuess], list[RunGuess]]:
+    """Return the runs with most GPU-time (or node-time) that are large, and the next of all others, largest first."""
     groups: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
         sized = job._replace(nodes=(job.gpus or 0) if is_by_gpus else job.nodes)
@@ -197,8 +202,9 @@ def _runs(jobs: list[Job], *, is_by_gpus: bool) -> list[RunGuess]:
         for (user, name), group in groups.items()
     ]
     largest = max((g.size for g in guesses), default=0)
-    fit = [g for g in guesses if 2 * g.size >= largest]
-    return sorted(fit, key=lambda g: (-g.hours, g.user, g.job_name))[:TOP_RUNS]
+    guesses.sort(key=lambda g: (-g.hours, g.user, g.job_name))
+    top = [g for g in guesses if 2 * g.size >= largest][:TOP_RUNS]
+    return top, [g for g in guesses if g not in top][:FURTHER_RUNS]
 
 
 def _gpus_per_node(jobs: list[Job]) -> dict[str, int]:

@@ -21,6 +21,7 @@ _COLLECTED = """\
 
 def text(survey: Survey, base: Path) -> str:
     """Return the text of a configuration that lies in `base`."""
+    unit = "GPU" if survey.is_by_gpus else "node"
     parts = [
         "# Written by `goodput init` from what the exports say. Check what is marked CHECK, then: goodput run",
         '[warehouse]\ndata = "data" # lake and warehouse, relative to this file',
@@ -28,7 +29,8 @@ def text(survey: Survey, base: Path) -> str:
         *([_COLLECTED] if any("{collected_at}" not in s.pattern for s in survey.sources) else []),
         *(_source(guess, survey, base) for guess in survey.sources),
         _runs_heading(survey),
-        *(_run(guess, "GPU" if survey.is_by_gpus else "node") for guess in survey.runs),
+        *(_run(guess, unit) for guess in survey.runs),
+        *_further(survey, unit),
         *(_headless(guess, survey, base) for guess in survey.headless),
         *_all_unread(survey.unread, base),
     ]
@@ -136,6 +138,14 @@ def _run(guess: RunGuess, unit: str) -> str:
             'key = ["user", "job_name"]',
         ]
     )
+
+
+def _further(survey: Survey, unit: str) -> Iterator[str]:
+    """Yield the next runs as commented entries."""
+    if survey.further:
+        yield "# Not tracked: the next by time. Uncomment those you care about:"
+    for guess in survey.further:
+        yield "\n".join(f"# {line}" for line in _run(guess, unit).splitlines())
 
 
 def _headless(guess: SourceGuess, survey: Survey, base: Path) -> str:

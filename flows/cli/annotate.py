@@ -11,11 +11,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli import facts
+from flows.cli import facts, names
+from flows.cli.labels import FILE_NAME
 from flows.cli.options import ConfigOption
 from flows.cli.terminal import CommandError, here, note, say
-
-FILE_NAME = "annotations.jsonl"
 
 
 def annotate(
@@ -41,7 +40,7 @@ def annotate(
     row = facts.one_interruption(settings, interruption)
     known_cause(settings, cause)
     if node is not None:
-        known_node(settings, row["cluster"], node)
+        node = known_node(settings, row["cluster"], node)
     if not why.strip():
         raise CommandError("--why is empty; say how you know, in a sentence", 2)
     label = {
@@ -77,27 +76,24 @@ def known_cause(settings: facts.Config, cause: str) -> None:
     Raises:
         CommandError: there is no such cause (exit 2).
     """
-    from flows.config_errors import did_you_mean
-
-    known = [row["code"] for row in facts.rows(settings, "select code from reference.causes")]
+    known = {row["code"]: row["label"] for row in facts.rows(settings, "select code, label from reference.causes")}
     if cause not in known:
-        hint = did_you_mean(cause, known) or '; `goodput sql "from reference.causes"` lists them'
+        hint = names.meant_cause(cause, known) or '; `goodput sql "from reference.causes"` lists them'
         raise CommandError(f"no cause has the code {cause!r}{hint}", 2)
 
 
-def known_node(settings: facts.Config, cluster: str, node: str) -> None:
-    """Check the name of a node of a cluster.
+def known_node(settings: facts.Config, cluster: str, node: str) -> str:
+    """Return the name of a node of a cluster as the scheduler writes it; what logs print is understood.
 
     Raises:
         CommandError: no mart speaks of it (exit 2).
     """
-    from flows.config_errors import did_you_mean
-
     sql = "select node from marts.nodes where cluster = ?"
     known = [row["node"] for row in facts.rows(settings, sql, [cluster])]
-    if node not in known:
-        hint = did_you_mean(node, known) or '; `goodput sql "from marts.nodes"` lists them'
+    if (found := names.resolved(node, known)) is None:
+        hint = names.meant_node(node, known) or '; `goodput sql "from marts.nodes"` lists them'
         raise CommandError(f"{cluster} has no node {node!r}{hint}", 2)
+    return found
 
 
 def append(path: Path, label: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli import facts, landed
+from flows.cli import facts, labels, landed
 from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json, warn
@@ -27,13 +27,17 @@ def check(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """Exit 1 if something is wrong: rejected lines, failed or unknown exports, sources without a file, marts that break a rule."""
+    """Exit 1 if something is wrong.
+
+    That is: rejected lines, failed or unknown exports, no export of jobs,
+    sources without a file, marts that break a rule.
+    """
     settings = facts.configuration(config)
     if digest:
         return _digest(settings, json=json)
     files = landed.by_file(landed.exports(settings))
     broken, warnings = _mart_problems(settings)
-    problems = [*_export_problems(files), *_source_problems(settings), *broken]
+    problems = [*landed.without_jobs(files), *_export_problems(files), *_source_problems(settings), *broken]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "warnings": warnings, "exports": len(files), **lines})
@@ -45,6 +49,8 @@ def check(
         fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected"
         total = f"{counted(len(files), 'export')}, {fates} = {counted(lines['lines'], 'line')}"
         say(f"{total}; {counted(len(problems), 'problem') if problems else 'no problems'}")
+        if facts.is_published(settings):
+            labels.note_waiting(settings)
     return 1 if problems else 0
 
 

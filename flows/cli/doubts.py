@@ -30,7 +30,7 @@ order by e.path
 _UNKNOWN_NODES = """
 select n.cluster, n.node
 from marts.nodes as n
-where not n.is_known_to_scheduler and n.faults > 0
+where not n.is_known_to_scheduler and n.faults > 0 and exists (from marts.attempts)
 order by n.cluster, n.node
 """
 

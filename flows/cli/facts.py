@@ -55,6 +55,13 @@ def rows(config: Config, sql: str, params: Sequence[Any] = ()) -> list[Row]:
         raise CommandError(f"the published build lacks what this needs ({reason}); run `goodput build`") from error
 
 
+def is_published(config: Config) -> bool:
+    """Tell whether there is a build to read."""
+    from warehouse import publish
+
+    return publish.link_of(config.data).exists()
+
+
 def one_interruption(config: Config, prefix: str) -> Row:
     """Return the interruption whose id begins with `prefix`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -10,17 +11,20 @@ from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.tables import say_table
-from flows.cli.terminal import note, say, say_json, warn
+from flows.cli.tables import Steps, say_table
+from flows.cli.terminal import note, say, say_json, say_wrapped, warn
 from flows.cli.words import WEAK, counted, gpu_hours, is_weak, spoken, sure
 
 Row = Mapping[str, Any]
 
 COLUMNS = ("id", "at_utc", "run", "job", "class", "cause", "sure", "node", "down", "held_gpuh", "waiting_gpuh")
 
-NARROW = (("run", 14), ("job", 0), ("at_utc", 16), ("down", 0), ("run", 0), ("class", 0), ("waiting_gpuh", 0),
-          ("node", 8), ("held_gpuh", 0), ("node", 0), ("sure", 0))  # fmt: skip
+NARROW = (("run", 14), ("at_utc", 16), ("held_gpuh", 0), ("down", 0), ("at_utc", 11), ("run", 0), ("node", 8),
+          ("waiting_gpuh", 0), ("class", 0), ("job", 0), ("node", 0), ("sure", 0))  # fmt: skip
 """Never the id, the day and minute, or the cause."""
+
+SHORT = {"unexpected": "unexp.", "scheduler": "sched."}
+"""Classes on a narrow terminal."""
 
 HELD = ("stalled_gpu_seconds", "lost_work_gpu_seconds", "starting_gpu_seconds")
 
@@ -55,13 +59,22 @@ def interruptions(
     if json:
         say_json(found)
     elif found:
-        say_table([brief(row) for row in found], COLUMNS, narrow=NARROW, right=("sure", "down", *COLUMNS[-2:]))
+        rows = [brief(row) for row in found]
+        say_table(rows, COLUMNS, narrow=narrow(rows), right=("sure", "down", *COLUMNS[-2:]), short=SHORT)
         for line in summary(found):
-            say(line)
+            say_wrapped(line, 2)
         note("`goodput explain ID` shows the evidence of one")
     else:
         _say_none(settings)
     return 0
+
+
+def narrow(rows: Sequence[Row]) -> Steps:
+    """Return how the table becomes narrower: a run that every row shares goes first; years that differ stay."""
+    is_one_run = len({row["run"] for row in rows}) == 1
+    is_one_year = len({row["at_utc"].astimezone(UTC).year for row in rows}) == 1
+    steps = [step for step in NARROW if step != ("at_utc", 11) or is_one_year]
+    return [("run", 0), *steps] if is_one_run else steps
 
 
 def brief(row: facts.Row) -> facts.Row:
@@ -102,13 +115,23 @@ def summary(found: list[facts.Row]) -> list[str]:
     priced = [row for row in found if row["lost_gpu_seconds"] is not None]
     if priced:
         lines.append(
-            f"GPU-hours lost: {gpu_hours(sum(held(r) or 0 for r in priced))} held (done again, starting up, stalled), "
+            f"GPU-hours lost: {gpu_hours(sum(held(r) or 0 for r in priced))} held (done again, starting up, stalled"
+            f"{_assumed(priced)}), "
             f"{gpu_hours(sum(waiting(r) or 0 for r in priced))} waiting for the next start (down)"
         )
     lines += unpriced(found)
     if any(is_weak(row) for row in found):
         lines.append(f"? = weak: below {WEAK:.0%}, likelier wrong than right")
     return lines
+
+
+def _assumed(priced: Sequence[Row]) -> str:
+    """Return for how many held hours are computed from the configuration, not measured."""
+    number = sum("cost_assumed" in (row.get("flags") or ()) for row in priced)
+    if not number:
+        return ""
+    some = "" if number == len(priced) else f" for {number:,} of {len(priced):,}"
+    return f"; assumed{some}: no training log"
 
 
 def unpriced(found: Sequence[Row]) -> list[str]:

@@ -47,6 +47,22 @@ def by_file(pieces: list[Row]) -> list[Row]:
     return list(files.values())
 
 
+def without_jobs(files: list[Row]) -> list[str]:
+    """Return what to do where no export of jobs was read: without one there is no run, and nothing to explain."""
+    from transforms.registry import all_sources
+    from transforms.tables import JOB_ATTEMPTS
+
+    readers = {source.name for source in all_sources().values() if JOB_ATTEMPTS in source.tables}
+    if any(file["source"] in readers and file["status"] == "loaded" for file in files):
+        return []
+    text = (
+        "no export of jobs (sacct) was read: without one there are no runs and no interruptions. A file of sacct without its "
+        "header line needs columns = [...] on its source: `goodput init` writes a proposal at the end of goodput.toml, "
+        "compare and uncomment it. `goodput sources` shows what each path matched"
+    )
+    return [text]
+
+
 def by_format(files: list[Row]) -> list[Row]:
     """Return one row per format: files, lines by fate, latest collection."""
     formats: dict[str, Row] = {}

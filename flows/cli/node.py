@@ -7,12 +7,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli import facts
+from flows.cli import facts, names
 from flows.cli.node_faults import NARROW as FAULTS_NARROW
 from flows.cli.node_faults import grouped
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.tables import Steps, say_table
-from flows.cli.terminal import CommandError, say, say_json, title
+from flows.cli.terminal import CommandError, say, say_json, say_wrapped, title
 from flows.cli.words import counted, gpu_hours, sure
 
 QUERIES = {
@@ -43,7 +43,7 @@ _ATTEMPTS_NARROW = (("job_name", 12), ("started_at", 16), ("ended_at", 16), ("us
 
 
 def node(
-    name: Annotated[str, Parameter(help="Name of the node.")],
+    name: Annotated[str, Parameter(help="Name of the node, as Slurm or a log prints it.")],
     /,
     *,
     json: JsonOption = False,
@@ -51,17 +51,17 @@ def node(
 ) -> int:
     """Show a node's history: rate of blame, states, faults, interruptions blamed on it, attempts. Times are UTC."""
     settings = facts.configuration(config)
-    found = {kind: facts.rows(settings, sql, [name]) for kind, sql in QUERIES.items()}
-    found["attempts"] = facts.rows(settings, ATTEMPTS, [_lists_with(settings, name)])
+    found = _history(settings, name)
     if not any(found.values()):
-        raise CommandError(f'no mart speaks of a node {name!r}; `goodput sql "from marts.nodes"` lists them')
+        name = _known(settings, name)
+        found = _history(settings, name)
     if json:
         say_json({"node": name, **found})
         return 0
     blamed = counted(len(found["interruptions"]), "interruption")
     say(f"{name}: {blamed} blamed on it, {counted(len(found['faults']), 'fault')}; times are UTC")
     for row in found["nodes"]:
-        say(exposure(row))
+        say_wrapped(exposure(row), 2)
     _say_part("States", found["states"], _STATES_NARROW)
     _say_part("Faults, fatal ones first", grouped(found["faults"]), FAULTS_NARROW)
     _say_part("Blamed for", [_blamed(row) for row in found["interruptions"]], _BLAMED_NARROW)
@@ -69,6 +69,25 @@ def node(
     more = f", the last {MAX_ATTEMPTS} of {len(attempts)}" if len(attempts) > MAX_ATTEMPTS else ""
     _say_part(f"Attempts{more}", attempts[-MAX_ATTEMPTS:], _ATTEMPTS_NARROW)
     return 0
+
+
+def _history(settings: facts.Config, name: str) -> dict[str, list[facts.Row]]:
+    found = {kind: facts.rows(settings, sql, [name]) for kind, sql in QUERIES.items()}
+    found["attempts"] = facts.rows(settings, ATTEMPTS, [_lists_with(settings, name)])
+    return found
+
+
+def _known(settings: facts.Config, name: str) -> str:
+    """Return the node that is meant by what a log prints.
+
+    Raises:
+        CommandError: no mart speaks of it.
+    """
+    known = [row["node"] for row in facts.rows(settings, "select distinct node from marts.nodes")]
+    if (found := names.resolved(name, known)) is None:
+        hint = names.meant_node(name, known) or '; `goodput sql "from marts.nodes"` lists them'
+        raise CommandError(f"no mart speaks of a node {name!r}{hint}")
+    return found
 
 
 def exposure(row: facts.Row) -> str:

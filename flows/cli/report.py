@@ -8,13 +8,16 @@ from typing import Any
 
 from flows.cli import facts
 from flows.cli.interruptions import held, unpriced, waiting
-from flows.cli.terminal import clean, here, say, shown, title
-from flows.cli.words import WEAK, command, confidence, counted, gpu_hours, is_weak, spoken
+from flows.cli.terminal import clean, here, say, say_wrapped, shown, title
+from flows.cli.words import WEAK, command, confidence, counted, gpu_hours, is_labelled, is_weak, spoken
 
 Row = Mapping[str, Any]
 
 PLACES = 5
 """Places of one record that the report names; the rest are counted."""
+
+INDENT = 12
+"""Where the words begin behind "verdict" and its like."""
 
 ROLES = {
     "initiating": "what began it",
@@ -38,7 +41,7 @@ def say_report(row: Row) -> None:
     """Print an interruption with its evidence: what stopped, why, what proves it, what it cost, what would help."""
     title(headline(row))
     for line in [*_what(row), *_verdict(row)]:
-        say(line)
+        say_wrapped(line, INDENT)
     _say_evidence(row["evidence"])
     say()
     for line in costs(row):
@@ -81,7 +84,8 @@ def _verdict(row: Row) -> list[str]:
         lines = [f"  verdict   unknown: {row['unknown_reason'] or 'nothing speaks for a cause'}; class {row['class']}"]
     else:
         weak = f", weak: below {WEAK:.0%}, likelier wrong than right" if is_weak(row) else ""
-        name = f"{row.get('label') or row['cause']} ({row['cause']}), {confidence(row['confidence'])} sure{weak}"
+        how = "operator's label" if is_labelled(row) else f"{confidence(row['confidence'])} sure{weak}"
+        name = f"{row.get('label') or row['cause']} ({row['cause']}), {how}"
         category = f", category {row['category']}" if row.get("category") else ""
         lines = [f"  verdict   {name}; class {row['class']}{category}"]
         if row.get("hardware"):
@@ -90,10 +94,18 @@ def _verdict(row: Row) -> list[str]:
         gpu = "" if row["culprit_gpu"] is None else f", GPU {row['culprit_gpu']}"
         lines.append(f"  blamed    {row['culprit_node']}{gpu}")
     if row["runner_up_cause"]:
-        lines.append(f"  else      {row['runner_up_cause']}, {confidence(row['runner_up_confidence'])}")
+        lines.append(f"  else      {_else(row)}")
     if row.get("rule"):
         lines.append(f"  rule      {row['rule']}")
     return lines
+
+
+def _else(row: Row) -> str:
+    """Return the runner-up; of a labelled interruption that is what the program says by itself."""
+    cause = row["runner_up_cause"]
+    is_sure = not (is_labelled(row) and cause == "unknown")
+    share = f", {confidence(row['runner_up_confidence'])}" if is_sure else ""
+    return f"{'the program says: ' if is_labelled(row) else ''}{cause}{share}"
 
 
 def _say_evidence(evidence: list[Row]) -> None:
@@ -102,7 +114,7 @@ def _say_evidence(evidence: list[Row]) -> None:
         say("Evidence: none in the window.")
         return
     say("Evidence, by its part:")
-    say(f"  ({'; '.join(f'{role} = {meaning}' for role, meaning in ROLES.items())})")
+    say_wrapped(f"  ({'; '.join(f'{role} = {meaning}' for role, meaning in ROLES.items())})", 3)
     order = list(ROLES)
     for item in sorted(evidence, key=lambda e: order.index(e["role"]) if e["role"] in ROLES else len(order)):
         device = "" if item["gpu"] is None else f" GPU {clean(item['gpu'])}"

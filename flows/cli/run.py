@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flows.cli import build as building
-from flows.cli import facts
+from flows.cli import facts, landed
 from flows.cli import ingest as ingesting
 from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
@@ -23,11 +23,16 @@ def run_all(settings: facts.Config, *, json: bool = False) -> int:
     read = ingesting.ingested(settings)
     if not json:
         ingesting.say_ingest(read)
+    jobless = landed.without_jobs(landed.by_file(landed.exports(settings)))
+    for text in jobless:
+        warn(text)
     ingesting.warn_ingest(read)
     built = building.built(settings)
     warnings = doubts(settings) if built.published else []
     if json:
-        say_json({"ingest": ingesting.as_json(read), "build": building.as_json(built), "warnings": warnings})
+        say_json(
+            {"ingest": ingesting.as_json(read), "build": building.as_json(built), "warnings": [*jobless, *warnings]}
+        )
     else:
         building.say_build(built)
     building.fail_checks(built)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from flows.cli import facts, landed
+from flows.cli import facts, labels, landed
 from flows.cli.doubts import doubts, flags
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.tables import say_table
@@ -21,7 +21,7 @@ def status(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     formats = landed.by_format(files)
     last = _last_build(settings)
     assumed = flags(settings) if last else []
-    warnings = doubts(settings) if last else []
+    warnings = [*landed.without_jobs(files), *(doubts(settings) if last else [])]
     bad = [f for f in files if f["status"] != "loaded"]
     if json:
         say_json({"formats": formats, "not_loaded": bad, "build": last, "flags": assumed, "warnings": warnings})
@@ -37,6 +37,8 @@ def status(*, json: JsonOption = False, config: ConfigOption = None) -> int:
         warn(f"{here(row['path'])}: {landed.problem(row)}")
     for text in warnings:
         warn(text)
+    if last:
+        labels.note_waiting(settings)
     return 0
 
 
@@ -70,9 +72,7 @@ def _say_build(last: facts.Row | None, now: datetime) -> None:
 
 
 def _last_build(settings: facts.Config) -> facts.Row | None:
-    from warehouse import publish
-
-    if not publish.link_of(settings.data).exists():
+    if not facts.is_published(settings):
         return None
     return facts.rows(
         settings, "select build_id, started_at, code_version from ops.builds order by started_at desc limit 1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from flows.cli.terminal import clean, note, shown
@@ -14,10 +15,18 @@ Steps = Sequence[tuple[str, int]]
 """How a table becomes narrower, step by step: a column and the width it may shrink to; 0 = the column is left out."""
 
 GAP = 2
-_TO_THE_SECOND, _TO_THE_MINUTE = len("2026-05-04 13:30:00"), len("2026-05-04 13:30")
+NO_WORDS: Mapping[str, str] = MappingProxyType({})
+_TO_THE_SECOND, _TO_THE_MINUTE, _IN_ITS_YEAR = len("2026-05-04 13:30:00"), len("2026-05-04 13:30"), len("05-04 13:30")
 
 
-def say_table(rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = (), right: Collection[str] = ()) -> None:
+def say_table(
+    rows: Sequence[Row],
+    columns: Sequence[str],
+    *,
+    narrow: Steps = (),
+    right: Collection[str] = (),
+    short: Mapping[str, str] = NO_WORDS,
+) -> None:
     """Print rows: a table on a terminal, aligned lines elsewhere, never cut there.
 
     Args:
@@ -26,6 +35,7 @@ def say_table(rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = ()
         narrow: what to shorten or leave out, in this order, where a terminal is too narrow; then no cell is ever broken
             over lines. None: long values are folded.
         right: columns to align right; those that hold numbers only are.
+        short: shorter words for whole cells, where a terminal is too narrow for all columns.
     """
     cells = [[clean(shown(row.get(c))) for c in columns] for row in rows]
     rights = [c in right or (bool(rows) and all(_is_number(r.get(c)) for r in rows)) for c in columns]
@@ -33,7 +43,7 @@ def say_table(rows: Sequence[Row], columns: Sequence[str], *, narrow: Steps = ()
     if not sys.stdout.isatty():
         _say_plain(columns, cells, rights)
     elif narrow:
-        _say_fitted(columns, cells, rights, narrow)
+        _say_fitted(columns, cells, rights, narrow, short)
     else:
         _say_folded(columns, cells, rights)
 
@@ -65,8 +75,8 @@ def fitted(natural: Mapping[str, int], narrow: Steps, width: int) -> dict[str, i
 
 
 def _is_time(natural: int, least: int) -> bool:
-    """Tell whether a column of times is cut to the minute: it grows by the whole seconds or not at all."""
-    return (natural, least) == (_TO_THE_SECOND, _TO_THE_MINUTE)
+    """Tell whether a column of times is cut to the minute or the year's day: it grows by whole parts or not at all."""
+    return natural == _TO_THE_SECOND and least in (_TO_THE_MINUTE, _IN_ITS_YEAR)
 
 
 def _total(widths: Mapping[str, int]) -> int:
@@ -84,11 +94,14 @@ def _say_plain(columns: Sequence[str], cells: list[list[str]], rights: list[bool
         sys.stdout.write("  ".join(padded).rstrip() + "\n")
 
 
-def _say_fitted(columns: Sequence[str], cells: list[list[str]], rights: list[bool], narrow: Steps) -> None:
-    from rich.cells import cell_len
-
-    natural = {n: max(cell_len(n), *(cell_len(row[i]) for row in cells), 1) for i, n in enumerate(columns)}
+def _say_fitted(
+    columns: Sequence[str], cells: list[list[str]], rights: list[bool], narrow: Steps, short: Mapping[str, str]
+) -> None:
+    natural = _natural(columns, cells)
     width = shutil.get_terminal_size().columns
+    if short and _total(natural) > width:
+        cells = [[short.get(cell, cell) for cell in row] for row in cells]
+        natural = _natural(columns, cells)
     widths = fitted(natural, narrow, width)
     kept = [i for i, name in enumerate(columns) if name in widths]
     names = [columns[i] for i in kept]
@@ -98,13 +111,19 @@ def _say_fitted(columns: Sequence[str], cells: list[list[str]], rights: list[boo
         note(f"left out for want of width: {', '.join(left_out)}")
 
 
+def _natural(columns: Sequence[str], cells: list[list[str]]) -> dict[str, int]:
+    from rich.cells import cell_len
+
+    return {n: max(cell_len(n), *(cell_len(row[i]) for row in cells), 1) for i, n in enumerate(columns)}
+
+
 def _cut(text: str, width: int) -> str:
     from rich.cells import cell_len, set_cell_size
 
     if cell_len(text) <= width:
         return text
     if _is_time(len(text), width) and text[4:5] == text[7:8] == "-":
-        return text[:width]
+        return text[5:_TO_THE_MINUTE] if width == _IN_ITS_YEAR else text[:width]
     return set_cell_size(text, width - 1).rstrip() + "…"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 import unicodedata
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -47,6 +48,18 @@ def _visible(char: str) -> str:
 def say(text: str = "") -> None:
     """Print a line of facts to standard output; `text` is cleaned, its own line ends stay."""
     _write(sys.stdout, text)
+
+
+def say_wrapped(text: str, indent: int = 0) -> None:
+    """Print a line of facts, on a terminal over as many lines as its width needs, those that follow indented."""
+    if not sys.stdout.isatty():
+        say(text)
+        return
+    width = max(shutil.get_terminal_size().columns, indent + 20)
+    lines = textwrap.wrap(
+        clean(text), width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    say("\n".join(lines))
 
 
 def note(text: str) -> None:

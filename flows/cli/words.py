@@ -52,10 +52,20 @@ def confidence(share: float | None) -> str:
 
 
 def sure(row: Mapping[str, Any]) -> str:
-    """Return how sure a verdict is; a weak one with a question mark. "Unknown" finds nothing to be sure of: a dash."""
+    """Return how sure a verdict is; a weak one with a question mark; "label" where an operator set it.
+
+    "Unknown" finds nothing to be sure of: a dash.
+    """
+    if is_labelled(row):
+        return "label"
     if row["cause"] == "unknown" or row["confidence"] is None:
         return "-"
     return confidence(row["confidence"]) + ("?" if is_weak(row) else "")
+
+
+def is_labelled(row: Mapping[str, Any]) -> bool:
+    """Tell whether a verdict is an operator's, who is not a matter of percent."""
+    return row.get("rule") == "operator_label"
 
 
 def is_weak(row: Mapping[str, Any]) -> bool:

@@ -317,7 +317,7 @@ def test_on_a_terminal_names_are_escaped_too(hostile: Path) -> None:
         ["run"],
     ):
         for form in ([], ["--format", "csv"], ["--format", "json"]) if arguments[0] == "sql" else ([],):
-            written = on_terminal(*arguments, *form, "--config", str(hostile), NO_COLOR="1")
+            written = on_terminal(*arguments, *form, "--config", str(hostile), NO_COLOR="1", COLUMNS="200")
             assert "[red]" in written  # a long name may be cut, at its end
             own = re.sub(r"\x1b\[(0|1|K|0m|1m)|[\r\n]", "", re.sub(r"\x1b\[[01]m", "", written))
             assert_harmless(own)

@@ -110,6 +110,24 @@ def test_a_weak_verdict_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any(line.startswith("?") for line in summary([interruption()]))
 
 
+def test_a_label_is_an_operators_word_not_a_probability(capsys: pytest.CaptureFixture[str]) -> None:
+    row = interruption(rule="operator_label", runner_up_cause="gpu_sram", runner_up_confidence=0.77)
+    out = printed(capsys, row)
+    assert "NIC (nic), operator's label; class unexpected" in out
+    assert "the program says: gpu_sram, 77%" in out
+    assert "sure" not in out.partition("Surer")[0]
+    assert brief(row)["sure"] == "label"
+    alone = printed(capsys, interruption(rule="operator_label", runner_up_cause="unknown", runner_up_confidence=0.4))
+    assert re.search(r"the program says: unknown$", alone, re.MULTILINE)
+
+
+def test_held_hours_that_are_assumed_say_so() -> None:
+    assumed, measured = interruption(flags=["cost_assumed"]), interruption(flags=[])
+    assert "stalled; assumed: no training log), 10.00 waiting" in summary([assumed])[1]
+    assert "stalled; assumed for 1 of 2: no training log)" in summary([assumed, measured])[1]
+    assert "assumed" not in "".join(summary([measured]))
+
+
 def test_what_was_held_and_what_waited_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     row = interruption()
     assert (brief(row)["held_gpuh"], brief(row)["waiting_gpuh"]) == ("3.00", "10.00")

@@ -7,10 +7,13 @@ import pty
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from flows.cli.interruptions import COLUMNS, narrow
 from flows.cli.tables import fitted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +37,7 @@ def test_columns_leave_in_the_order_given_and_shortened_ones_grow_again() -> Non
 
 def test_times_are_cut_to_the_minute_or_not_at_all() -> None:
     assert fitted({"at": 19, "x": 10}, (("at", 16),), 30) == {"at": 16, "x": 10}
+    assert fitted({"at": 19, "x": 10}, (("at", 16), ("at", 11)), 27) == {"at": 11, "x": 10}
 
 
 def on_terminal(columns: int, *arguments: str) -> tuple[list[str], list[str]]:
@@ -61,13 +65,36 @@ def on_terminal(columns: int, *arguments: str) -> tuple[list[str], list[str]]:
 @pytest.mark.parametrize("columns", [60, 80, 100, 120, 200])
 def test_interruptions_keep_id_time_and_cause_whole(demo_folder: Path, columns: int) -> None:
     lines, error = on_terminal(columns, "interruptions", "--config", str(demo_folder / "goodput.toml"))
-    rows = [line for line in lines if re.match(r"[0-9a-f]{10}  2026-11-30 \d\d:\d\d(:\d\d)? ", line)]
+    rows = [line for line in lines if re.match(r"[0-9a-f]{10}  (2026-)?11-30 \d\d:\d\d(:\d\d)? ", line)]
     assert len(rows) == 11
     assert len([r for r in rows if re.search(r" (gpu_system_processor|network_switch_cable) ", r)]) == 2
     assert max(map(len, [lines[0], *rows])) <= columns
     assert "at_utc" in lines[0]
-    left_out = [line for line in error if line.startswith("left out for want of width: ")]
-    assert bool(left_out) == ("class" not in lines[0] or "job" not in lines[0])
+    told = next((line for line in error if line.startswith("left out for want of width: ")), "")
+    left_out = set(told.partition(": ")[2].split(", ")) - {""}
+    assert left_out == set(COLUMNS) - set(lines[0].split())
+    # All are of one run: its name tells least. What was held is assumed for all of them, and summed up below.
+    if columns >= 80:
+        assert left_out <= {"run", "held_gpuh", "down", "waiting_gpuh"}
+        assert not left_out or "run" in left_out
+    assert max(map(len, lines)) <= columns
+
+
+def test_years_that_differ_are_never_left_out() -> None:
+    rows = [{"run": "a", "at_utc": datetime(year, 1, 1, tzinfo=UTC)} for year in (2025, 2026)]
+    assert ("at_utc", 11) not in narrow(rows)
+    assert ("at_utc", 11) in narrow(rows[:1])
+    assert narrow(rows)[0] == ("run", 0)
+    assert narrow([*rows, {**rows[0], "run": "b"}])[0] == ("run", 14)
+
+
+@pytest.mark.parametrize("command", [["explain", "--job", "14"], ["node", "gpu008"]])
+def test_sentences_are_wrapped_to_the_terminal(demo_folder: Path, command: list[str]) -> None:
+    lines, _ = on_terminal(80, *command, "--config", str(demo_folder / "goodput.toml"))
+    ours = [line for line in lines if re.match(r"  (stopped|verdict|hardware|\(initiating)|llm: ", line)]
+    assert ours
+    assert max(map(len, ours)) <= 80
+    assert any(re.match(r" {2,12}\w", after) for line, after in pairwise(lines) if line in ours)
 
 
 def test_a_node_fits_into_80_columns(demo_folder: Path) -> None:

@@ -51,6 +51,24 @@ def test_nodes_that_the_scheduler_does_not_know_are_named(goodput: Goodput, tmp_
     assert "scheduler knows no such node" in goodput("node", "h0-mgmt", *config).out
 
 
+def test_without_jobs_the_next_step_is_named_first_and_no_host_name_is_blamed(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, "", XID.format(host="n1"))
+    (tmp_path / "sacct.txt").write_text(FAILED)  # as `sacct --noheader` prints it
+    ran = goodput("run", *config)
+    first = next(line for line in ran.err.splitlines() if line.startswith("warning: "))
+    assert "no export of jobs (sacct) was read" in first
+    assert "columns = [...]" in first
+    checked = goodput("check", *config)
+    assert checked.code == 1
+    assert checked.err.split("error: ", 1)[1].startswith("no export of jobs (sacct) was read")
+    assert "no export of jobs (sacct) was read" in goodput("status", *config).err
+    for text in (ran.err, checked.err):
+        assert "unknown to the scheduler" not in text
+    (tmp_path / "sacct.txt").write_text(SACCT + FAILED)
+    assert "no export of jobs" not in goodput("run", *config).err
+    assert "no export of jobs" not in goodput("check", *config).err
+
+
 def test_names_that_meet_warn_of_nothing(goodput: Goodput, tmp_path: Path) -> None:
     config = site(tmp_path, FAILED, XID.format(host="n1"))
     assert "warning" not in goodput("run", *config).err
@@ -162,6 +180,38 @@ def test_a_label_can_name_the_node_to_blame(goodput: Goodput, tmp_path: Path) ->
     assert (label["node"], label["cause"]) == ("gpu002", "nic")
     after = json.loads(goodput("interruptions", "--json", *config).out)[0]
     assert (after["cause"], after["culprit_node"]) == ("nic", "gpu002")
+
+
+def test_nodes_are_found_as_logs_print_them(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, job(1, "2026-10-20T01:00:00", "2026-10-20T02:00:00", nodes="hgx-a[017-018]"))
+    assert goodput("run", *config).code == 0
+    for name in ("hgx-a017", "hgx-a017.dc2.example", "HGX-A017"):
+        assert json.loads(goodput("node", name, "--json", *config).out)["node"] == "hgx-a017"
+    wrong = goodput("node", "a017", *config)
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "did you mean `hgx-a017`?" in wrong.err
+    wanted = json.loads(goodput("interruptions", "--json", *config).out)[0]["interruption_id"]
+    label = ["annotate", wanted, "--cause", "nic", "--why", "x"]
+    assert "did you mean `hgx-a017`?" in goodput(*label, "--node", "a017", *config).err
+    assert goodput(*label, "--node", "HGX-A017.dc2.example", *config).code == 0
+    assert json.loads((tmp_path / "data" / "annotations.jsonl").read_text())["node"] == "hgx-a017"
+
+
+def test_labels_that_no_build_holds_yet_are_told_of(goodput: Goodput, tmp_path: Path) -> None:
+    config = site(tmp_path, FAILED)
+    assert goodput("run", *config).code == 0
+    wanted = json.loads(goodput("interruptions", "--json", *config).out)[0]["interruption_id"]
+    told = "1 label of `goodput annotate"
+    assert told not in goodput("status", *config).err
+    for cause in ("nic", "cpu"):  # the first label, and a newer one of the same interruption
+        assert goodput("annotate", wanted, "--cause", cause, "--why", "x", *config).code == 0
+        for command in ("status", "check"):
+            ran = goodput(command, *config)
+            assert ran.code == 0
+            assert told in ran.err
+        assert goodput("run", *config).code == 0
+        for command in ("status", "check"):
+            assert told not in goodput(command, *config).err
 
 
 def test_a_label_without_a_node_has_no_such_key(goodput: Goodput, tmp_path: Path) -> None:

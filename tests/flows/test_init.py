@@ -105,6 +105,17 @@ def test_the_largest_runs_are_proposed_largest_first(goodput: Goodput, at: Path)
     assert "# 2 attempts, up to 64 GPUs, 1,152.0 GPU-hours" in (at / "goodput.toml").read_text()
 
 
+def test_further_runs_are_commented_and_can_be_uncommented(goodput: Goodput, at: Path) -> None:
+    rows = [job(1, "big", 64, 20), *(job(n, f"small{n}", 8, n) for n in range(2, 8))]
+    (at / "sacct.txt").write_text("\n".join([HEADER, *rows, ""]))
+    assert goodput("init", "sacct.txt").code == 0
+    text = (at / "goodput.toml").read_text()
+    assert [r["match_globs"][1] for r in config.load().settings_rows()["runs"]] == ["big"]
+    commented = text.partition("# Not tracked")[2].partition("\n\n")[2]
+    opened = tomllib.loads("\n".join(line.removeprefix("# ") for line in commented.splitlines()))
+    assert [r["match"]["job_name"] for r in opened["runs"]] == ["small7", "small6", "small5", "small4"]
+
+
 def test_jobs_without_a_header_are_told_how_to_be_read(goodput: Goodput, at: Path) -> None:
     (at / "sacct.txt").write_text("\n".join([HEADER, job(1, "a", 8, 1), ""]))
     (at / "bare.txt").write_text(job(1, "a", 8, 1) + "\n")

@@ -134,7 +134,7 @@ def test_no_code_file_is_long() -> None:
 
 def test_no_file_names_a_package_registry() -> None:
     # Where packages come from is the machine's setting; the words are split so that this file does not hold them.
-    hosts = ["py" + "pi.org", "pythonhosted" + ".org", "registry.npm" + "js", "deb.deb" + "ian", "--index" + "-url"]
+    hosts = ["py" + "pi.org", "python" + "hosted.org", "registry.npm" + "js", "deb.deb" + "ian", "--index" + "-url"]
     pattern = re.compile("|".join(map(re.escape, hosts)), re.IGNORECASE)
     wrong = {name for name, text in tracked() if pattern.search(text)}
     assert not wrong

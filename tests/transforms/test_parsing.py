@@ -302,11 +302,10 @@ def is_utf8(line: bytes) -> bool:
     return True
 
 
-def test_by_distinct_and_by_shape_equal_the_plain_way() -> None:
+def test_by_shape_equals_the_plain_way() -> None:
     frame = pl.DataFrame({"x": ["a", None, "b", "a"] * 50 + ["", "c"]})
     outputs = {"n": pl.col("x").str.len_bytes()}
     plain = frame.with_columns(**outputs)
-    assert text.by_distinct(frame, "x", outputs).equals(plain)
     assert (
         text.by_shape(frame, "x", pl.col("x") == "a", {"n": pl.lit(1, pl.UInt32)}, outputs)
         .filter(pl.col("x").is_not_null())

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import polars as pl
 
 _SPARE_BYTES = "\x1f\x1e\x1d\x1c\x1a\x01\x02\x03\x04\x05\x06\x0e\x0f\x10\x11\x12"
-_FEW = 4
 
 
 def repaired(data: bytes) -> tuple[bytes, list[int]]:
@@ -35,16 +34,6 @@ def repaired(data: bytes) -> tuple[bytes, list[int]]:
 def unused_character(data: bytes) -> str | None:
     """Return a control character that `data` does not hold; None where it holds them all."""
     return next((c for c in _SPARE_BYTES if c.encode() not in data), None)
-
-
-def by_distinct(frame: pl.DataFrame, column: str, outputs: Mapping[str, pl.Expr]) -> pl.DataFrame:
-    """Return `frame` with `outputs`, expressions over `column` alone, worked out once per distinct value if those are few."""
-    distinct = frame.select(pl.col(column).unique())
-    if distinct.height * _FEW > frame.height:
-        return frame.with_columns(**outputs)
-    table = distinct.with_columns(**outputs)
-    values = frame.select(column).join(table, on=column, how="left", maintain_order="left", nulls_equal=True)
-    return frame.hstack(values.drop(column).get_columns())
 
 
 def by_shape(

@@ -1,5 +1,4 @@
--- One row per interruption with its verdict, its class and what it cost, from the scheduler alone where nothing better
--- is known: lost work is assumed to be half a checkpoint interval, restarting takes the configured overhead.
+-- One row per interruption with its verdict and its class.
 with hints as (
     select distinct interruption_id
     from intermediate.attribution__weights
@@ -25,10 +24,7 @@ judged as (
         verdicts.suspect as culprit_node,
         verdicts.suspect_gpu as culprit_gpu,
         coalesce(telemetry.events, 0) > 0 as has_telemetry,
-        hints.interruption_id is not null as has_hints,
-        -- integer seconds throughout, so that the ledger sums exactly
-        epoch(index.ended_at)::bigint - epoch(index.started_at)::bigint
-        - coalesce(index.suspended_seconds, 0) as ran_seconds
+        hints.interruption_id is not null as has_hints
     from intermediate.interruptions__index as index
     inner join intermediate.attribution__verdicts as verdicts
         on index.interruption_id = verdicts.interruption_id
@@ -55,14 +51,5 @@ select
         when not has_telemetry then 'no hardware events of this cluster were loaded'
         when has_hints then 'the machine evidence is too weak to name a cause, and there is no training log'
         else 'no machine evidence in the window, and no training log'
-    end as unknown_reason,
-    least(greatest(ran_seconds, 0), restart_overhead_seconds) as starting_seconds,
-    if(
-        state = 'COMPLETED',
-        0,
-        least(
-            greatest(ran_seconds - restart_overhead_seconds, 0),
-            checkpoint_interval_seconds // 2
-        )
-    ) as lost_work_assumed_seconds
+    end as unknown_reason
 from judged

@@ -30,7 +30,6 @@ select
     lead(started_at) over run_order as next_started_at,
     lead(coalesce(eligible_at, submitted_at)) over run_order as next_eligible_at,
     lead(gpus) over run_order as next_gpus,
-    lead(job_id_raw) over run_order as next_job_id_raw,
-    lag(observed_until) over run_order as previous_ended_at
+    lead(job_id_raw) over run_order as next_job_id_raw
 from placed
 window run_order as (partition by run_id order by run_attempt)

@@ -1,31 +1,24 @@
 -- One row per interruption of a tracked run: when it stopped, why, how sure that is, and what it cost.
-with next_attempts as (
+with phases as (
     select
-        run_id,
-        run_attempt - 1 as run_attempt,
-        least(
-            greatest(
-                epoch(observed_until)::bigint - epoch(started_at)::bigint - coalesce(suspended_seconds, 0), 0
-            ),
-            restart_overhead_seconds
-        ) as restart_seconds
-    from intermediate.runs__attempts
-    where run_attempt > 1
+        interruption_id,
+        tail as lost_work_assumed_seconds,
+        lead(starting) over (partition by run_id order by run_attempt) as restart_seconds
+    from intermediate.ledger__phases
 ),
 
 costed as (
     select
         verdicts.*,
-        next_attempts.restart_seconds,
-        verdicts.lost_work_assumed_seconds * verdicts.gpus as lost_work_gpu_seconds,
-        coalesce(next_attempts.restart_seconds, 0)
+        phases.restart_seconds,
+        phases.lost_work_assumed_seconds,
+        phases.lost_work_assumed_seconds * verdicts.gpus as lost_work_gpu_seconds,
+        coalesce(phases.restart_seconds, 0)
         * coalesce(verdicts.next_gpus, verdicts.gpus) as starting_gpu_seconds,
         coalesce(verdicts.down_seconds, 0) * coalesce(verdicts.next_gpus, verdicts.gpus) as down_gpu_seconds
     from intermediate.interruptions__verdicts as verdicts
-    left join next_attempts
-        on
-            verdicts.run_id = next_attempts.run_id
-            and verdicts.run_attempt = next_attempts.run_attempt
+    inner join phases
+        on verdicts.interruption_id = phases.interruption_id
 )
 
 select

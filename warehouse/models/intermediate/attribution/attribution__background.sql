@@ -26,17 +26,15 @@ with occurrences as (
     where event_class in ('boot', 'reboot', 'driver_load')
     union all
     select
-        states.cluster,
-        states.node,
-        coalesce(reasons.evidence_class, if(states.reason is null, 'reason_none', 'reason_other')) as evidence_class,
+        cluster,
+        node,
+        evidence_class,
         null as device,
         null as code,
-        states.started_at as first_at,
-        states.started_at as last_at,
+        started_at as first_at,
+        started_at as last_at,
         false as is_fatal
-    from staging.scheduler__node_states as states
-    left join intermediate.scheduler__reasons as reasons
-        on states.reason = reasons.reason
+    from intermediate.scheduler__node_states
 ),
 
 -- A fatal fault just before a job ended there, tracked or not, is a cause at work, not background.

@@ -1,18 +1,6 @@
 -- One row per interruption and interval in which one of its nodes was taken out around the attempt's end.
 -- Drains of people count in their own window; a rollout's drain in force at the end counts however early it was set,
 -- and so does a later word on the same unbroken outage that names a part. The class comes from the reason's words.
-with states as (
-    select
-        states.*,
-        coalesce(reasons.evidence_class, if(states.reason is null, 'reason_none', 'reason_other')) as evidence_class,
-        coalesce(reasons.is_planned_rollout, false) as is_planned_rollout,
-        coalesce(reasons.is_person, false)
-        or coalesce(states.set_by not in ('slurm', 'slurmd', 'slurmctld'), false) as is_person
-    from staging.scheduler__node_states as states
-    left join intermediate.scheduler__reasons as reasons
-        on states.reason = reasons.reason
-)
-
 select
     index.interruption_id,
     'node state' as kind,
@@ -30,7 +18,7 @@ select
     1 as events,
     states.record_id,
     concat_ws(' ', states.state_raw, states.reason, concat('(by ', states.set_by, ')')) as text
-from states
+from intermediate.scheduler__node_states as states
 inner join intermediate.runs__attempt_nodes as nodes
     on states.cluster = nodes.cluster and states.node = nodes.node
 inner join intermediate.interruptions__index as index

@@ -230,6 +230,62 @@ WINDOWS = Table(
     date_column="started_at",
 )
 
+LOG_EVENTS = Table(
+    "log_events",
+    "One row per thing a training log tells: a step, a checkpoint, an error.",
+    (
+        _CLUSTER,
+        _RECORD,
+        Column("job_id", _s, "job whose log it is, from the export's path or its configuration; null = not told"),
+        Column("node", _s, "node that the line or the export's path names; null = not told"),
+        Column("rank", _i, "rank that wrote the line; null = not told"),
+        Column("occurred_at", _t, "UTC time of the line"),
+        Column(
+            "event",
+            _s,
+            "start (the process began or is about to step), exit (it says that it ends), step, checkpoint_begun, "
+            "checkpoint_durable, checkpoint_loaded, nccl_timeout, nccl_error, error, loss_not_finite, loss_spike",
+        ),
+        Column("step", _i, "iteration: that ended (step), that is saved or restored (checkpoint_...), else null"),
+        Column("step_seconds", _f, "time per iteration as the log says, mean since the last logged one, seconds"),
+        Column("loss", _f, "training loss as logged; null = not logged or not finite"),
+        Column("samples", _i, "samples consumed so far"),
+        Column("batch_size", _i, "global batch size"),
+        Column("error_class", _s, "exception, NCCL operation or kind of storage error: AssertionError, ALLREDUCE"),
+        Column("sequence", _i, "sequence number of the collective that timed out"),
+        Column("seconds", _f, "how long the operation had run when it was given up, or took, seconds"),
+        Column("text", _s, "the line without its prefix, at most 2,000 characters"),
+        *_PROVENANCE,
+    ),
+    date_column="occurred_at",
+)
+
+INVENTORY = Table(
+    "inventory",
+    "One row per statement of what a machine holds or where it stands.",
+    (
+        _CLUSTER,
+        _RECORD,
+        Column("kind", _s, "gpu (a GPU of a node), rank (a rank's node) or node (where a node stands)"),
+        Column("node", _s, "node name"),
+        Column("gpu_index", _i, "index of the GPU as nvidia-smi counts"),
+        Column("device", _s, "PCI address of the GPU as dddd:bb:dd.f in lower case"),
+        Column("uuid", _s, "UUID of the GPU"),
+        Column("serial", _s, "serial number of the GPU or node"),
+        Column("model", _s, "model of the GPU or node"),
+        Column("job_id", _s, "job the rank belongs to; null = every job of the cluster"),
+        Column("rank", _i, "rank of a training process, from 0"),
+        Column("local_rank", _i, "rank within its node, from 0"),
+        Column("rack", _s, "rack"),
+        Column("pod", _s, "pod, row or other larger unit"),
+        Column("switch", _s, "first switch the node hangs on"),
+        Column("driver", _s, "GPU driver version"),
+        Column("seen_at", _t, "UTC time at which it was so; the collection time where the export tells none"),
+        *_PROVENANCE,
+    ),
+    date_column="seen_at",
+)
+
 ANNOTATIONS = Table(
     "annotations",
     "One row per label an operator gave to an interruption.",
@@ -262,5 +318,16 @@ REJECTS = Table(
 )
 
 TABLES: dict[str, Table] = {
-    t.name: t for t in (JOB_ATTEMPTS, HOST_LISTS, NODE_STATES, HARDWARE_EVENTS, WINDOWS, ANNOTATIONS, REJECTS)
+    t.name: t
+    for t in (
+        JOB_ATTEMPTS,
+        HOST_LISTS,
+        NODE_STATES,
+        HARDWARE_EVENTS,
+        LOG_EVENTS,
+        INVENTORY,
+        WINDOWS,
+        ANNOTATIONS,
+        REJECTS,
+    )
 }

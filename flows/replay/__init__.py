@@ -1,0 +1,1 @@
+"""The replay generator: writes what the systems of a large GPU cluster would have exported. Imports nothing of ours."""

@@ -46,6 +46,7 @@ class SourceConfig:
         cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
         node: node of exports that do not name it.
+        job_id: job whose training logs these are.
         delimiter: character between columns; None = found from the content.
         columns: column names of exports without a header.
         collected_at: UTC time of collection; None = from the path, else the file's time when first seen.
@@ -57,6 +58,7 @@ class SourceConfig:
     cluster: str | None = None
     zone: str | None = None
     node: str | None = None
+    job_id: str | None = None
     delimiter: str | None = None
     columns: tuple[str, ...] = ()
     collected_at: datetime | None = None

@@ -68,6 +68,7 @@ class SourceEntry(Entry):
         cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
         node: node of exports that do not name it.
+        job_id: job whose training logs these are.
         columns: column names of exports without a header.
         delimiter: character between columns; None = found from the content.
         collected_at: when the exports were collected; None = from the path, else the file's time when first seen.
@@ -78,6 +79,7 @@ class SourceEntry(Entry):
     cluster: Text | None = None
     zone: Zone | None = None
     node: Text | None = None
+    job_id: Text | None = None
     columns: Texts = ()
     delimiter: Delimiter | None = None
     collected_at: Instant | None = None

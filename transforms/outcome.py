@@ -30,6 +30,7 @@ class Context:
         cluster: cluster the source is configured for; None = the export must say.
         zones: IANA zone by cluster name.
         zone: IANA zone of this source; overrides the cluster's.
+        job_id: job whose log it is, as configured or captured from the path.
         node: node the source is configured for or that was captured from the path.
         columns: column names of an export without a header.
         delimiter: configured delimiter; None = found from the content.
@@ -41,6 +42,7 @@ class Context:
     zones: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
     node: str | None = None
+    job_id: str | None = None
     columns: tuple[str, ...] = ()
     delimiter: str | None = None
     clusters: frozenset[str] = frozenset()

@@ -23,7 +23,7 @@ from transforms.tables import FLAGS, TABLES
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "sources"
 CASES = sorted(p.parent for p in FIXTURES.glob("*/*/case.toml"))
-SETTINGS = ("collected_at", "cluster", "zones", "zone", "node", "columns", "delimiter")
+SETTINGS = ("collected_at", "cluster", "zones", "zone", "node", "job_id", "columns", "delimiter")
 
 
 @pytest.fixture(params=CASES, ids=lambda c: f"{c.parent.name}/{c.name}")

@@ -23,12 +23,12 @@ ifneq ($(shell cat $(STAMP) 2>/dev/null),$(CURDIR))
 .PHONY: $(STAMP)
 endif
 
-.PHONY: help demo setup test test-all lint format bench lock readme wheel clean
+.PHONY: help demo setup test test-all lint format bench lock readme evaluation wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
-demo: $(STAMP) ## read the bundled exports of a cluster that was broken on purpose, and show what stopped its runs
+demo: $(STAMP) ## replay the Llama 3 run from raw exports: what stopped it, what it cost, how much of that is right
 	@$(BIN)/goodput demo "$(DEMO)"
 
 setup: $(STAMP) ## make .venv with everything in it (the other targets do this by themselves)
@@ -64,6 +64,9 @@ lock: $(STAMP) ## resolve pyproject.toml anew into the two hashed requirements f
 
 readme: $(STAMP) ## run the demo and put what it prints into README.md
 	$(BIN)/python docs/paste_demo.py
+
+evaluation: $(STAMP) ## measure verdicts on other seeds, fleets and without each rule; write docs/evaluation.md (EVALUATION_ARGS="--seeds 2,3")
+	$(BIN)/python docs/make_evaluation.py $(EVALUATION_ARGS)
 
 wheel: $(STAMP) ## build dist/*.whl
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

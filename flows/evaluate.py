@@ -3,83 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
+from flows.score import Period, Score, Share, Verdict
 from flows.truth import Truth
 
+__all__ = ["DEFAULT_DISTANCE_SECONDS", "Period", "Score", "Share", "Verdict", "compare", "match", "own_period"]
+
 DEFAULT_DISTANCE_SECONDS = 3600
-
-Verdict = Mapping[str, Any]
-Period = tuple[datetime, datetime]
-"""UTC begin, and the first instant after it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How many of those counted are right; `share` is None where there are none."""
-
-    right: int
-    of: int
-
-    @property
-    def share(self) -> float | None:
-        """Right answers as a share of all."""
-        return self.right / self.of if self.of else None
-
-    def __str__(self) -> str:
-        return f"{self.right} of {self.of}" + (f" ({self.right / self.of:.1%})" if self.of else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The comparison.
-
-    Attributes:
-        matched: pairs of truth and verdict, in order of time.
-        missed: truths without a verdict.
-        invented: verdicts without a truth, in the clusters that the truths speak of, within the period.
-        outside: how many verdicts without a truth lie in those clusters outside the period; they are not scored.
-        causes: over matched, identifiable truths that name causes.
-        unidentifiable: the same over those whose cause the exports cannot tell.
-        planned: over matched truths that tell whether it was planned.
-        nodes: over matched truths that name a node.
-        brier: mean squared error of the confidences in the cause, over those in `causes`; None without any.
-        period: what was compared; None = all.
-    """
-
-    matched: list[tuple[Truth, Verdict]]
-    missed: list[Truth]
-    invented: list[Verdict]
-    causes: Share = field(default_factory=lambda: Share(0, 0))
-    unidentifiable: Share = field(default_factory=lambda: Share(0, 0))
-    planned: Share = field(default_factory=lambda: Share(0, 0))
-    nodes: Share = field(default_factory=lambda: Share(0, 0))
-    brier: float | None = None
-    period: Period | None = None
-    outside: int = 0
-
-    def wrong(self) -> list[tuple[Truth, Verdict, list[str]]]:
-        """Return matched pairs that differ, each with what differs: cause, planned, node."""
-        found = ((t, v, _differences(t, v)) for t, v in self.matched)
-        return [(t, v, d) for t, v, d in found if d]
-
-    def summary(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        shares = {name: getattr(self, name) for name in ("causes", "unidentifiable", "planned", "nodes")}
-        return {
-            "matched": len(self.matched),
-            "missed": [asdict(t) for t in self.missed],
-            "invented": [dict(v) for v in self.invented],
-            **{name: {"right": s.right, "of": s.of, "share": s.share} for name, s in shares.items()},
-            "brier": self.brier,
-            "period": None if self.period is None else dict(zip(("since", "until"), self.period, strict=True)),
-            "outside": self.outside,
-            "wrong": [{"truth": asdict(t), "verdict": dict(v), "differs_in": d} for t, v, d in self.wrong()],
-        }
 
 
 def own_period(truths: Iterable[Truth], distance_seconds: int = DEFAULT_DISTANCE_SECONDS) -> Period:
@@ -119,7 +53,8 @@ def compare(
         taken_truths, taken_verdicts = {i for i, _ in pairs}, {j for _, j in pairs}
         score.missed.extend(t for i, t in enumerate(group_truths) if i not in taken_truths)
         score.invented.extend(v for j, v in enumerate(group_verdicts) if j not in taken_verdicts)
-    return _scored(score if period is None else _within(score, period))
+    score.matched.sort(key=lambda pair: pair[0].interrupted_at)
+    return score if period is None else _within(score, period)
 
 
 def _within(score: Score, period: Period) -> Score:
@@ -129,7 +64,8 @@ def _within(score: Score, period: Period) -> Score:
         return since <= moment < until
 
     invented = [v for v in score.invented if is_in(v["interrupted_at"])]
-    return Score(
+    return replace(
+        score,
         matched=[(t, v) for t, v in score.matched if is_in(t.interrupted_at)],
         missed=[t for t in score.missed if is_in(t.interrupted_at)],
         invented=invented,
@@ -219,40 +155,3 @@ def _groups(truths: list[Truth], verdicts: list[Verdict]) -> list[tuple[list[Tru
             groups[v["cluster"], None if v["cluster"] in pooled else v["run"]][1].append(v)
     by_truth, by_verdict = (lambda t: t.interrupted_at), (lambda v: v["interrupted_at"])
     return [(sorted(ts, key=by_truth), sorted(vs, key=by_verdict)) for ts, vs in groups.values()]
-
-
-def _scored(score: Score) -> Score:
-    matched = sorted(score.matched, key=lambda pair: pair[0].interrupted_at)
-
-    def share(counted: Callable[[Truth], bool], is_right: Callable[[Truth, Verdict], bool]) -> Share:
-        pairs = [(t, v) for t, v in matched if counted(t)]
-        return Share(sum(is_right(t, v) for t, v in pairs), len(pairs))
-
-    errors = [(v["confidence"] - _is_cause_right(t, v)) ** 2 for t, v in matched if t.causes and t.is_identifiable]
-    return Score(
-        matched=matched,
-        missed=score.missed,
-        invented=score.invented,
-        causes=share(lambda t: bool(t.causes) and t.is_identifiable, _is_cause_right),
-        unidentifiable=share(lambda t: bool(t.causes) and not t.is_identifiable, _is_cause_right),
-        planned=share(lambda t: t.is_planned is not None, lambda t, v: t.is_planned == v["is_planned"]),
-        nodes=share(lambda t: t.node is not None, lambda t, v: t.node == v["culprit_node"]),
-        brier=sum(errors) / len(errors) if errors else None,
-        period=score.period,
-        outside=score.outside,
-    )
-
-
-def _is_cause_right(truth: Truth, verdict: Verdict) -> bool:
-    return verdict["cause"] in truth.causes
-
-
-def _differences(truth: Truth, verdict: Verdict) -> list[str]:
-    found = []
-    if truth.causes and not _is_cause_right(truth, verdict):
-        found.append("cause")
-    if truth.is_planned is not None and truth.is_planned != verdict["is_planned"]:
-        found.append("planned")
-    if truth.node is not None and truth.node != verdict["culprit_node"]:
-        found.append("node")
-    return found

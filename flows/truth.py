@@ -1,17 +1,33 @@
-"""The truth about interruptions, as a simulation or an operator knows it: one JSON object a line."""
+"""The truth about interruptions and runs, as a simulation or an operator knows it: one JSON object a line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from flows.config_errors import did_you_mean
 
-_KEYS = {"cluster", "run", "job_id_raw", "interrupted_at", "causes", "is_planned", "node", "identifiable"}
+_KEYS = {
+    "kind",
+    "cluster",
+    "run",
+    "job_id_raw",
+    "interrupted_at",
+    "causes",
+    "is_planned",
+    "node",
+    "identifiable",
+    "signature",
+}
+_COUNTS = ("interruptions", "planned", "unexpected", "manual")
+_RUN_KEYS = {"kind", "cluster", "run", "elapsed_seconds", "ledger", "effective_training_time", *_COUNTS}
+_KINDS = ("interruption", "run")
+
+Record = dict[str, Any]
 
 
 class TruthError(Exception):
@@ -27,10 +43,11 @@ class Truth:
         interrupted_at: UTC time at which the run stopped making progress.
         run: run id or name; None = not told.
         job_id_raw: job that was interrupted; None = not told.
-        causes: causes that are right, any of them; empty = not told.
+        causes: causes that are right, any of them; the first is what happened; empty = not told.
         is_planned: whether it was planned; None = not told.
         node: node that is to blame; None = none, or not told.
         is_identifiable: whether the exports hold what it takes to find the cause.
+        signature: how the cause showed itself, in the words of whoever knows; None = not told.
     """
 
     cluster: str
@@ -41,9 +58,50 @@ class Truth:
     is_planned: bool | None = None
     node: str | None = None
     is_identifiable: bool = True
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunTruth:
+    """What is known of a whole run; None = not told.
+
+    Attributes:
+        cluster: cluster.
+        run: run id or name.
+        elapsed_seconds: from its first start to its last end, seconds.
+        ledger: GPU-seconds by state; empty = not told.
+        effective_training_time: productive time as a share of elapsed time.
+        interruptions: number of interruptions.
+        planned: planned ones.
+        unexpected: unexpected ones.
+        manual: recoveries made by people.
+    """
+
+    cluster: str
+    run: str
+    elapsed_seconds: float | None = None
+    ledger: Mapping[str, float] = field(default_factory=dict)
+    effective_training_time: float | None = None
+    interruptions: int | None = None
+    planned: int | None = None
+    unexpected: int | None = None
+    manual: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything that a file tells."""
+
+    interruptions: list[Truth]
+    runs: list[RunTruth]
 
 
 def read_truths(path: Path, known_causes: Collection[str] | None = None) -> list[Truth]:
+    """Read the truths about interruptions alone; arguments and errors as of `read`."""
+    return read(path, known_causes).interruptions
+
+
+def read(path: Path, known_causes: Collection[str] | None = None) -> Known:
     """Read truths, one JSON object a line.
 
     Args:
@@ -61,11 +119,24 @@ def read_truths(path: Path, known_causes: Collection[str] | None = None) -> list
         ) from None
     except UnicodeDecodeError:
         raise TruthError(f"{path}: is not UTF-8 text; give one JSON object a line") from None
-    return [_truth(line, f"{path} line {n}", known_causes) for n, line in enumerate(lines, 1) if line.strip()]
+    known = Known([], [])
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            where = f"{path} line {number}"
+            record = _record(line, where)
+            if record.get("kind") == "run":
+                known.runs.append(_run(record, where))
+            else:
+                known.interruptions.append(_truth(record, where, known_causes))
+    return known
 
 
-def _truth(line: str, where: str, known_causes: Collection[str] | None) -> Truth:
-    record = _record(line, where)
+def _truth(record: Record, where: str, known_causes: Collection[str] | None) -> Truth:
+    _keys(record, where, _KEYS, ("cluster", "interrupted_at"))
+    _typed(record, where, ("run", "node", "signature"), lambda v: isinstance(v, str | None), "is no text")
+    for key, absent in (("is_planned", None), ("identifiable", True)):
+        if record.get(key, absent) not in (True, False, absent):
+            raise TruthError(f"{where}: {key} is neither true nor false")
     return Truth(
         cluster=record["cluster"],
         interrupted_at=_instant(record["interrupted_at"], where),
@@ -75,29 +146,56 @@ def _truth(line: str, where: str, known_causes: Collection[str] | None) -> Truth
         is_planned=record.get("is_planned"),
         node=record.get("node"),
         is_identifiable=record.get("identifiable", True),
+        signature=record.get("signature"),
     )
 
 
-def _record(line: str, where: str) -> dict[str, Any]:
+def _run(record: Record, where: str) -> RunTruth:
+    _keys(record, where, _RUN_KEYS, ("cluster", "run"))
+    _typed(record, where, ("elapsed_seconds",), _is_amount_or_none, "is no number of seconds")
+    _typed(record, where, _COUNTS, lambda v: v is None or (_is_amount(v) and v == int(v)), "is no whole number")
+    share = record.get("effective_training_time")
+    if share is not None and not (_is_amount(share) and share <= 1):
+        raise TruthError(f"{where}: effective_training_time is no share between 0 and 1")
+    ledger = record.get("ledger", {})
+    if not isinstance(ledger, dict) or not all(_is_amount(seconds) for seconds in ledger.values()):
+        raise TruthError(f'{where}: ledger holds no GPU-seconds by state; write {{"productive": 86400}}')
+    return RunTruth(**{key: value for key, value in record.items() if key != "kind"})
+
+
+def _record(line: str, where: str) -> Record:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise TruthError(f"{where}: is not JSON: {error.msg}") from None
     if not isinstance(record, dict):
         raise TruthError(f"{where}: is not a JSON object")
-    if unknown := sorted(set(record) - _KEYS):
-        hint = did_you_mean(unknown[0], _KEYS, quote="'")
+    if record.get("kind", "interruption") not in _KINDS:
+        raise TruthError(f"{where}: kind is neither of {', '.join(_KINDS)}")
+    return record
+
+
+def _keys(record: Record, where: str, known: Collection[str], needed: Collection[str]) -> None:
+    if unknown := sorted(set(record) - set(known)):
+        hint = did_you_mean(unknown[0], known, quote="'")
         raise TruthError(f"{where}: unknown key {unknown[0]!r}{hint}")
-    for key in ("cluster", "interrupted_at"):
+    for key in needed:
         if not isinstance(record.get(key), str):
             raise TruthError(f"{where}: needs {key!r}, a text")
-    for key in ("run", "node"):
-        if not isinstance(record.get(key), str | None):
-            raise TruthError(f"{where}: {key} is no text")
-    for key, absent in (("is_planned", None), ("identifiable", True)):
-        if record.get(key, absent) not in (True, False, absent):
-            raise TruthError(f"{where}: {key} is neither true nor false")
-    return record
+
+
+def _typed(record: Record, where: str, keys: Collection[str], is_right: Callable[[Any], bool], told: str) -> None:
+    for key in keys:
+        if not is_right(record.get(key)):
+            raise TruthError(f"{where}: {key} {told}")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def _is_amount_or_none(value: object) -> bool:
+    return value is None or _is_amount(value)
 
 
 def _instant(text: str, where: str) -> datetime:

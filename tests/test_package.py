@@ -99,12 +99,14 @@ def test_installed_program_runs_the_demo_elsewhere(program: Path, tmp_path: Path
     code = "import flows, transforms, warehouse; print(flows.__file__, transforms.__file__, warehouse.__file__)"
     found = run(program.with_name("python"), "-c", code, cwd=tmp_path)
     assert str(ROOT) not in found
-    run(program, "demo", "tried out", cwd=tmp_path)
+    run(program, "demo", "tried out", "--example", "slurm", cwd=tmp_path)
     here = tmp_path / "tried out"
     assert (here / "data" / "warehouse.duckdb").is_symlink()
     count = run(program, "sql", "select count(*) as n from marts.interruptions", "--format", "csv", cwd=here)
     assert count.split() == ["n", "11"]  # the exports' own account of what was done: eleven interruptions
     assert not list(tmp_path.glob("data"))
+    run(program, "demo", "replayed", "--nodes", "16", "--days", "2", cwd=tmp_path)
+    assert (tmp_path / "replayed" / "data" / "warehouse.duckdb").is_symlink()
 
 
 def test_installed_program_runs_from_the_root_folder(program: Path) -> None:

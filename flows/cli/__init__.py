@@ -15,7 +15,11 @@ from flows.cli.terminal import CommandError, fail
 from flows.cli.words import config_given
 
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "demo": ("goodput demo", "goodput demo ./try-it"),
+    "demo": (
+        "goodput demo",
+        "goodput demo ./small --nodes 256 --days 14 --seed 7",
+        "goodput demo ./real --example slurm",
+    ),
     "init": ("goodput init /var/exports",),
     "sources": ("goodput sources", "goodput sources --json"),
     "run": ("goodput run", "goodput run --config /etc/goodput.toml"),

@@ -1,18 +1,20 @@
-"""`goodput demo`: the whole way from exports to verdicts, on a cluster that was broken on purpose."""
+"""`goodput demo`: the whole way from exports to verdicts, on a run whose truth is known."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from flows import demo as bundled
 from flows.cli import evaluate as scoring
-from flows.cli import explain, facts
+from flows.cli import explain, facts, replay_report
 from flows.cli.run import run_all
+from flows.cli.scores import say_score
 from flows.cli.tables import say_table
-from flows.cli.terminal import CommandError, clean, note, say, title
+from flows.cli.terminal import CommandError, Steps, clean, note, say, title
 from flows.cli.words import command, config_given, gpu_hours, program, sure
 from flows.evaluate import DEFAULT_DISTANCE_SECONDS
 
@@ -29,10 +31,49 @@ def demo(
         Path, Parameter(help="Folder to make; holds exports, truth, configuration and warehouse.")
     ] = Path("demo"),
     /,
+    *,
+    seed: Annotated[int, Parameter(help="What chance is drawn from.")] = 1,
+    nodes: Annotated[int, Parameter(help="Nodes of the run, eight GPUs each.")] = 2048,
+    days: Annotated[int, Parameter(help="Length of the run.")] = 54,
+    mix: Annotated[str, Parameter(help="How often each cause occurs; another word lists them.")] = "llama3",
+    example: Annotated[
+        Literal["slurm"] | None,
+        Parameter(
+            help="Instead: exports of a real twelve-node Slurm that was broken on purpose, eleven interruptions."
+        ),
+    ] = None,
 ) -> int:
-    """Show what this does in a minute: exports of a real Slurm with eleven interruptions, to verdicts and their proof."""
+    """Replay the Llama 3 run: the exports of 16,384 GPUs over 54 days, what stopped them, and how much of it is right.
+
+    The same options make the same exports; a folder that holds them is reused.
+    """
+    replay = bundled.Replay(seed, nodes, days, mix)
+    if example is not None:
+        if replay != bundled.Replay():
+            raise CommandError("--example takes what was printed once: leave --seed, --nodes, --days and --mix out", 2)
+        return _example(folder, example)
+    return _replay(folder, replay)
+
+
+def _replay(folder: Path, replay: bundled.Replay) -> int:
     try:
-        path = bundled.prepare(folder)
+        with nullcontext() if bundled.holds(folder, replay) else Steps("generating exports") as steps:
+            path = bundled.prepare_replay(folder, replay, steps.show if steps else None)
+    except (bundled.DemoExistsError, bundled.ReplayError) as error:
+        raise CommandError(str(error), 2) from None
+    settings = facts.configuration(path)
+    note(f"exports, truth and configuration are in {folder}")
+    if code := run_all(settings):
+        return code
+    score = scoring.score_of(settings, folder / bundled.TRUTH, DEFAULT_DISTANCE_SECONDS)
+    replay_report.say_replay(settings, score, is_published=replay.is_published)
+    _say_next(path, replay_report.most_blamed(settings))
+    return 0
+
+
+def _example(folder: Path, example: str) -> int:
+    try:
+        path = bundled.prepare(folder, example)
     except bundled.DemoExistsError as error:
         raise CommandError(str(error), 2) from None
     settings = facts.configuration(path)
@@ -42,8 +83,8 @@ def demo(
     _say_interruptions(settings)
     _say_ledger(settings)
     title("Against the truth")
-    scoring.say_score(scoring.score_of(settings, folder / bundled.TRUTH, DEFAULT_DISTANCE_SECONDS // 60))
-    _say_next(path)
+    say_score(scoring.score_of(settings, folder / bundled.TRUTH, DEFAULT_DISTANCE_SECONDS // 60))
+    _say_next(path, "gpu008")
     return 0
 
 
@@ -82,10 +123,10 @@ def _say_ledger(settings: facts.Config) -> None:
     say(f"{'elapsed':<16} {gpu_hours(total):>10} {1:>7.1%}")
 
 
-def _say_next(path: Path) -> None:
+def _say_next(path: Path, node: str | None) -> None:
     title("Try next")
     given = config_given.set(path)
-    for words in ("explain --last", 'sql "from marts.root_causes"', "node gpu008"):
+    for words in ("explain --last", 'sql "from marts.root_causes"', *([] if node is None else [f"node {clean(node)}"])):
         say(f"  {command(words)}")
     config_given.reset(given)
     say(f"  {program()} init PATHS...   (your own exports)")

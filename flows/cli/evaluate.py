@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +13,18 @@ from flows import evaluate as scoring
 from flows import truth as truths
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.tables import say_table
-from flows.cli.terminal import CommandError, note, say, say_json, shown, title
-from flows.cli.words import counted
+from flows.cli.scores import say_score, say_tables
+from flows.cli.terminal import CommandError, say_json, shown
+from flows.evaluate_runs import compare_runs
+
+RUNS = """
+select r.cluster, r.run_id, r.run, r.gpus, round(r.elapsed_hours * 3600)::bigint as elapsed_seconds,
+    r.effective_training_time, r.interruptions, r.planned, r.unexpected, count(i.interruption_id) as manual
+from marts.runs as r
+left join marts.interruptions as i on r.run_id = i.run_id and i.recovery = 'manual'
+group by all
+"""
+LEDGER = "select l.run_id, l.state, sum(l.gpu_seconds)::bigint as gpu_seconds from marts.ledger as l group by all"
 
 
 def evaluate(
@@ -48,12 +58,18 @@ def evaluate(
 
     - identifiable: false where the exports cannot tell the cause
 
+    - signature: how the cause showed itself; shown beside a wrong verdict
+
     Such as:
     {"cluster": "alpha", "job_id_raw": "71500",
     "interrupted_at": "2026-05-04T13:30:00Z", "causes": ["gpu_hbm"]}
 
     Verdicts without a truth count as invented, but only within the period
     that the truths span; --since and --until set another one.
+
+    A line with "kind": "run" tells of a whole run instead: run, and any of
+    effective_training_time, ledger (GPU-seconds by state), interruptions,
+    planned, unexpected, manual.
     """
     settings = facts.configuration(config)
     ends = tuple(None if text is None else facts.moment(text) for text in (since, until))
@@ -62,6 +78,7 @@ def evaluate(
         say_json(score.summary())
     else:
         say_score(score)
+        say_tables(score)
     return 0
 
 
@@ -86,76 +103,17 @@ def score_of(
     """
     causes = [row["code"] for row in facts.rows(settings, "select code from reference.causes")]
     try:
-        known = truths.read_truths(truth, causes)
+        known = truths.read(truth, causes)
     except truths.TruthError as error:
         raise CommandError(str(error), 2) from None
-    if not known:
+    if not known.interruptions and not known.runs:
         raise CommandError(f"{truth}: holds no truth; write one JSON object a line, see `goodput evaluate --help`", 2)
-    first, last = scoring.own_period(known, distance_seconds)
+    runs = compare_runs(known.runs, facts.rows(settings, RUNS), facts.rows(settings, LEDGER)) if known.runs else []
+    if not known.interruptions:
+        return scoring.Score([], [], [], runs)
+    first, last = scoring.own_period(known.interruptions, distance_seconds)
     period = (since or first, until or last)
     if period[0] >= period[1]:
         raise CommandError(f"nothing lies between {shown(period[0])} and {shown(period[1])} UTC", 2)
-    return scoring.compare(known, facts.rows(settings, facts.INTERRUPTIONS), distance_seconds, period)
-
-
-def say_score(score: scoring.Score) -> None:
-    """Print a score and everything that is wrong."""
-    total = len(score.matched) + len(score.missed)
-    say(
-        f"interruptions found   {len(score.matched)} of {total}; missed {len(score.missed)}, invented {len(score.invented)}"
-    )
-    if score.period is not None and score.outside:
-        since, until = (shown(moment) for moment in score.period)
-        outside = counted(score.outside, "interruption")
-        note(
-            f"not scored: {outside} without a truth outside {since} to {until} UTC; --since and --until set the period"
-        )
-    say(f"cause right           {score.causes}" + ("" if score.brier is None else f"; Brier score {score.brier:.3f}"))
-    if score.unidentifiable.of:
-        say(f"cause not in exports  {score.unidentifiable} answered as accepted")
-    say(f"planned or not right  {score.planned}")
-    say(f"node right            {score.nodes}")
-    rows = [
-        {
-            "interrupted_at": t.interrupted_at,
-            "job": v["job_id"],
-            "wrong": ", ".join(differences),
-            "truth": _shown(" or ".join(t.causes), t.is_planned, t.node),
-            "verdict": _shown(v["cause"], v["is_planned"], v["culprit_node"]),
-            "id": v["interruption_id"][: facts.ID_DIGITS],
-        }
-        for t, v, differences in score.wrong()
-    ]
-    if rows:
-        title("Wrong")
-        say_table(rows, tuple(rows[0]), narrow=(("truth", 20), ("verdict", 20), ("interrupted_at", 16), ("wrong", 5)))
-    if score.missed:
-        title("Missed")
-        say_table(
-            [
-                {"interrupted_at": t.interrupted_at, "job": t.job_id_raw, "run": t.run, "truth": " or ".join(t.causes)}
-                for t in score.missed
-            ],
-            ("interrupted_at", "job", "run", "truth"),
-            narrow=(("truth", 20), ("run", 12)),
-        )
-    if score.invented:
-        title("Invented")
-        say_table(
-            [
-                {
-                    "interrupted_at": v["interrupted_at"],
-                    "job": v["job_id"],
-                    "verdict": v["cause"],
-                    "id": v["interruption_id"][: facts.ID_DIGITS],
-                }
-                for v in score.invented
-            ],
-            ("interrupted_at", "job", "verdict", "id"),
-            narrow=(("verdict", 20),),
-        )
-
-
-def _shown(cause: str, is_planned: bool | None, node: str | None) -> str:
-    parts = [cause, None if is_planned is None else ("planned" if is_planned else "not planned"), node]
-    return ", ".join(p for p in parts if p)
+    verdicts = facts.rows(settings, facts.INTERRUPTIONS)
+    return replace(scoring.compare(known.interruptions, verdicts, distance_seconds, period), runs=runs)

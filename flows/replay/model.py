@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -70,6 +70,7 @@ class Scene:
         pids: process id of the training rank on each GPU index of `node`.
         fleet: the machines.
         rng: source of chance of this incident alone.
+        ranks: rank of GPU 0 on each node named here; a node without one counts by its place in the fleet.
     """
 
     cause: str
@@ -83,6 +84,7 @@ class Scene:
     pids: tuple[int, ...]
     fleet: Fleet
     rng: random.Random
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -108,3 +109,18 @@ def test_numbers_stand_to_the_right(demo_folder: Path) -> None:
     lines, _ = on_terminal(200, "interruptions", "--config", str(demo_folder / "goodput.toml"))
     ends = {len(line.rstrip()) for line in lines[:12]}
     assert len(ends) == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_score_fits_the_terminal(demo_folder: Path, tmp_path: Path, columns: int) -> None:
+    lines = [json.loads(line) for line in (demo_folder / "truth.jsonl").read_text().splitlines()]
+    signature = {"signature": "a_signature_of_many_words", "node": "gpu012", "causes": ["gpu_system_processor"]}
+    wrong = [line | {"is_planned": not line.get("is_planned")} | signature for line in lines[:4]]
+    far = {"cluster": "llm", "interrupted_at": "2026-11-30T01:00:00Z", "causes": ["network_switch_cable", "nic"]}
+    run = {"kind": "run", "cluster": "llm", "run": "alice/llama-pretrain", "ledger": {"productive": 7.6e10}}
+    file = tmp_path / "truth.jsonl"
+    file.write_text("\n".join(map(json.dumps, [*wrong, *lines[5:], far | signature, run | {"manual": 3}])))
+    printed, _ = on_terminal(columns, "evaluate", str(file), "--config", str(demo_folder / "goodput.toml"))
+    for heading in ("Wrong", "Missed", "By cause", "GPU-hours of alice/llama-pretrain by state"):
+        assert heading in printed
+    assert [line for line in printed if len(line.rstrip()) > columns] == []

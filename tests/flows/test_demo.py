@@ -1,4 +1,4 @@
-"""The demo, end to end: eleven real interruptions, their verdicts, and the score against the truth."""
+"""The bundled example, end to end: eleven real interruptions, their verdicts, and the score against the truth."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from flows.truth import read_truths
 
 Goodput = Callable[..., Any]
 
+SLURM = ("--example", "slurm")
 
-def test_the_demo_runs_end_to_end(goodput: Goodput, tmp_path: Path) -> None:
+
+def test_the_example_runs_end_to_end(goodput: Goodput, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    ran = goodput("demo", folder)
+    ran = goodput("demo", folder, *SLURM)
     assert ran.code == 0
     for name in ("goodput.toml", "truth.jsonl", "exports", "data/warehouse.duckdb"):
         assert (folder / name).exists()
@@ -45,20 +47,21 @@ def test_every_verdict_is_right(goodput: Goodput, demo_folder: Path) -> None:
     assert (score["unidentifiable"]["right"], score["unidentifiable"]["of"]) == (3, 3)
 
 
-def test_the_same_demo_twice_adds_nothing(goodput: Goodput, tmp_path: Path) -> None:
+def test_the_same_example_twice_adds_nothing(goodput: Goodput, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     config = ("--config", folder / "goodput.toml")
-    assert goodput("demo", folder).code == 0
+    assert goodput("demo", folder, *SLURM).code == 0
     first = goodput("check", "--digest", *config).out
-    assert goodput("demo", folder).code == 0
+    assert goodput("demo", folder, *SLURM).code == 0
     assert goodput("check", "--digest", *config).out == first
 
 
 def test_a_folder_of_something_else_is_left_alone(goodput: Goodput, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
-    ran = goodput("demo", tmp_path)
-    assert ran.code == 2
-    assert "name another folder" in ran.err
+    for arguments in ((), SLURM):
+        ran = goodput("demo", tmp_path, *arguments)
+        assert ran.code == 2
+        assert "name another folder" in ran.err
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.evaluate import Score, Share, compare, own_period
-from flows.truth import Truth, TruthError, read_truths
+from flows.evaluate_runs import compare_runs
+from flows.truth import RunTruth, Truth, TruthError, read, read_truths
 
 Goodput = Callable[..., Any]
 
@@ -147,6 +149,89 @@ def test_truths_are_read_from_json_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_may_tell_of_runs_and_of_signatures(tmp_path: Path) -> None:
+    file = tmp_path / "truth.jsonl"
+    file.write_text(
+        '{"kind": "run", "cluster": "c", "run": "llama", "ledger": {"productive": 90, "down_planned": 10},'
+        ' "effective_training_time": 0.9, "interruptions": 2, "planned": 1, "unexpected": 1, "manual": 0}\n'
+        '{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "signature": "row_remap_failed"}\n'
+        '{"kind": "interruption", "cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z"}\n'
+    )
+    ledger = {"productive": 90, "down_planned": 10}
+    assert read(file).runs == [RunTruth("c", "llama", None, ledger, 0.9, 2, 1, 1, 0)]
+    assert (
+        read_truths(file) == read(file).interruptions == [Truth("c", T0, signature="row_remap_failed"), Truth("c", T0)]
+    )
+
+
+def test_each_cause_is_counted_as_it_was_and_as_it_was_found() -> None:
+    truths = [
+        truth(0, causes=("nic", "network_switch_cable")),
+        truth(100, causes=("nic",), is_identifiable=False),
+        truth(200, causes=("gpu_hbm",)),
+        truth(300, causes=("gpu_hbm",)),
+        truth(400, causes=()),
+    ]
+    verdicts = [
+        verdict(0, cause="network_switch_cable"),
+        verdict(100, cause="unknown"),
+        verdict(200),
+        verdict(400),
+        verdict(500),
+    ]
+    counts = {c.cause: (c.true, c.found, c.right, c.untold) for c in compare(truths, verdicts).by_cause()}
+    # The truth at 300 is missed; the verdicts at 400 (its truth names no cause) and 500 (invented) name gpu_hbm too.
+    assert counts == {
+        "gpu_hbm": (2, 3, 1, 0),
+        "nic": (2, 0, 1, 1),
+        "network_switch_cable": (0, 1, 0, 0),
+        "unknown": (0, 1, 0, 0),
+    }
+    assert next(iter(counts)) == "gpu_hbm"
+
+
+def test_calibration_counts_verdicts_that_are_about_as_sure() -> None:
+    said = [(0.2, False), (0.5, True), (0.6, False), (0.95, True), (0.97, True), (0.9899, False), (1.0, True)]
+    truths = [truth(100 * i) for i in range(len(said))]
+    verdicts = [
+        verdict(100 * i, confidence=c, cause="gpu_hbm" if right else "nic") for i, (c, right) in enumerate(said)
+    ]
+    truths.append(truth(1000, is_identifiable=False))
+    verdicts.append(verdict(1000, confidence=0.2))
+    bins = compare(truths, verdicts).calibration()
+    assert [(b.lower, b.upper, b.verdicts) for b in bins] == [
+        (0.0, 0.5, Share(0, 1)),
+        (0.5, 0.7, Share(1, 2)),
+        (0.95, 0.99, Share(2, 3)),
+        (0.99, 1.0, Share(1, 1)),
+    ]
+    assert [b.mean for b in bins] == pytest.approx([0.2, 0.55, (0.95 + 0.97 + 0.9899) / 3, 1.0])
+    assert sum(b.verdicts.of for b in bins) == compare(truths, verdicts).causes.of
+
+
+RUN = {"cluster": "c", "run_id": "r1", "run": "llama", "elapsed_seconds": 100, "effective_training_time": 0.85}
+COUNTED = {"interruptions": 3, "planned": 1, "unexpected": 2, "manual": 0}
+
+
+def test_a_run_is_compared_state_by_state() -> None:
+    truths = [RunTruth("c", "llama", 100, {"productive": 90, "lost_work": 10}, 0.9, interruptions=3, planned=2)]
+    ledger = [{"run_id": "r1", "state": s, "gpu_seconds": n} for s, n in (("productive", 85), ("stalled", 15))]
+    [run] = compare_runs(truths, [RUN | COUNTED], ledger)
+    assert run.effective_training_time_error == pytest.approx(-0.05)
+    assert run.states() == [("productive", 90, 85), ("stalled", 0, 15), ("lost_work", 10, 0)]
+    assert run.counts() == [("interruptions", 3, 3), ("planned", 2, 1)]
+    told = json.loads(json.dumps(run.summary()))
+    assert told["ledger"]["stalled"] == {"true": 0, "found": 15}
+    assert compare_runs([RunTruth("c", "r1")], [RUN | COUNTED], [])[0].found is not None
+
+
+def test_a_run_that_the_warehouse_does_not_hold_is_not_compared() -> None:
+    [run] = compare_runs([RunTruth("c", "other", 100, {"productive": 90}, 0.9, 3)], [RUN | COUNTED], [])
+    assert (run.found, run.effective_training_time_error, run.states(), run.counts()) == (None, None, [], [])
+    [run] = compare_runs([RunTruth("elsewhere", "llama")], [RUN | COUNTED], [])
+    assert run.found is None
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -164,6 +249,16 @@ def test_truths_are_read_from_json_lines(tmp_path: Path) -> None:
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "is_planned": "no"}', "is_planned is neither"),
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "identifiable": null}', "identifiable is neither"),
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "node": 8}', "node is no text"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "signature": 8}', "signature is no text"),
+        ('{"kind": "node", "cluster": "c"}', "kind is neither of interruption, run"),
+        ('{"kind": "run", "cluster": "c"}', "needs 'run', a text"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "node": "n1"}', "unknown key 'node'"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "planned": 1.5}', "planned is no whole number"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "manual": true}', "manual is no whole number"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "elapsed_seconds": -1}', "elapsed_seconds is no number"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "effective_training_time": 91}', "no share between 0 and 1"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "ledger": {"down": "1h"}}', "ledger holds no GPU-seconds"),
+        ('{"kind": "run", "cluster": "c", "run": "r", "ledger": null}', "ledger holds no GPU-seconds"),
     ],
 )
 def test_a_line_that_is_no_truth_is_named(tmp_path: Path, line: str, expected: str) -> None:
@@ -246,8 +341,38 @@ def test_the_command_scores_the_period_asked_for(goodput: Goodput, demo_folder: 
     assert "holds no truth" in goodput("evaluate", part, *config).err
 
 
+def test_the_command_tells_of_runs_causes_and_confidences(goodput: Goodput, demo_folder: Path, tmp_path: Path) -> None:
+    config = ("--config", demo_folder / "goodput.toml")
+    lines = [json.loads(line) for line in (demo_folder / "truth.jsonl").read_text().splitlines()]
+    lines[0] |= {"causes": ["nic"], "signature": "blown_fuse"}
+    run = {
+        "kind": "run",
+        "cluster": "llm",
+        "run": "alice/llama-pretrain",
+        "ledger": {"productive": 9036, "lost_work": 1},
+    }
+    file = tmp_path / "truth.jsonl"
+    file.write_text("\n".join(map(json.dumps, [*lines, run | {"effective_training_time": 0.3, "planned": 3}])))
+    out = goodput("evaluate", file, "--distance", "1m", *config).out
+    assert re.search(r"^\S+ \S+ +\S+ +cause +nic +planned_maintenance +\w+ +blown_fuse$", out, re.MULTILINE)
+    assert re.search(r"effective training time 2\d\.\d\d%, truly 30\.00% \(-\d\.\d\d points\)", out)
+    assert "2 planned, truly 3" in out
+    assert re.search(r"^gpu_faulty +2 +2 +2 +0$", out, re.MULTILINE)
+    assert re.search(r"^productive +2\.51 +2\.51 +-?0\.00 +[+-]0\.\d{3}$", out, re.MULTILINE)
+    score = json.loads(goodput("evaluate", file, "--json", *config).out)
+    assert sum(c["true"] for c in score["by_cause"]) == 11
+    assert sum(b["of"] for b in score["calibration"]) == score["causes"]["of"]
+    assert score["runs"][0]["truth"]["planned"] == 3
+    file.write_text(json.dumps(run))
+    ran = goodput("evaluate", file, *config)
+    assert (ran.code, "interruptions found" in ran.out, "alice/llama-pretrain" in ran.out) == (0, False, True)
+    file.write_text(json.dumps(run | {"run": "bob/other"}))
+    assert "the warehouse holds no run bob/other" in goodput("evaluate", file, *config).err
+
+
 def test_the_documented_file_is_one(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "evaluate.md").read_text()
     file = tmp_path / "truth.jsonl"
     file.write_text(text.partition("```json\n")[2].partition("```")[0])
-    assert len(read_truths(file, ["gpu_hbm", "operator_change", "software_bug", "unknown"])) == 3
+    known = read(file, ["gpu_hbm", "operator_change", "software_bug", "unknown"])
+    assert (len(known.interruptions), len(known.runs)) == (3, 1)

@@ -11,11 +11,13 @@ import pytest
 
 from tests.transforms.kernel_help import CASES, QUIET, ROOT, XID, read
 from transforms.outcome import Context, MissingSettingError
+from transforms.parsing import health_checks, sel_classes
 from transforms.parsing.kernel.headers import HeaderReader
 from transforms.parsing.kernel.messages import NEEDLES, read_message
 from transforms.parsing.kernel.signatures import SIGNATURES
 from transforms.parsing.log_stamps import Instant, StampError, StampReader
 from transforms.parsing.pci import pci_address
+from transforms.sources import dcgm_diag
 from transforms.sources.kernel_log import SOURCE, sniff
 from transforms.tables import HARDWARE_EVENTS
 
@@ -190,7 +192,8 @@ def test_every_event_class_has_its_evidence_class() -> None:
     assert len(set(keys)) == len(keys)
     parts = {"gpu_lost_head", "gpu_lost_tail"}
     events = {s.name for s in SIGNATURES if s.device_kind} - parts | {"xid", "sxid"}
-    assert {k[0] for k in keys if k[1:] == ("*", "*")} == events
+    elsewhere = sel_classes.EVENT_CLASSES | dcgm_diag.EVENT_CLASSES | set(health_checks.EVENT_CLASSES.values())
+    assert {k[0] for k in keys if k[1:] == ("*", "*")} == events | elsewhere
     fatal = {r["code"] for r in rows if r["event_class"] == "xid" and r["is_fatal"] == "true"}
     assert not fatal & {"13", "31", "43", "45", "63", "92", "94", "*"}
     assert {"46", "48", "62", "64", "74", "79", "95", "119", "120", "140", "151"} <= fatal

@@ -1,4 +1,4 @@
--- Every record that attempts, node states and faults cite stands in ops.record_locations.
+-- Every record that attempts, node states, faults and inventory cite stands in ops.record_locations.
 with cited as (
     select
         'attempts' as mart,
@@ -14,6 +14,11 @@ with cited as (
         'faults' as mart,
         record_id
     from marts.faults
+    union all
+    select
+        'inventory' as mart,
+        record_id
+    from marts.inventory
 )
 
 select

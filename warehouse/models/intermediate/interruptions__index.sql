@@ -1,21 +1,34 @@
 -- One row per interruption: an attempt of a tracked run that ended before the run was finished.
--- COMPLETED, or cancelled, is one only if the run was resumed; otherwise it is the run's end.
+-- COMPLETED, or cancelled, is one only if the run was resumed; otherwise it is the run's end. A restart inside an
+-- attempt, which its training log shows, is one too.
 with ended as (
     select
-        *,
+        attempts.*,
         coalesce(
-            state in (
-                'FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY', 'BOOT_FAIL', 'DEADLINE', 'TIMEOUT', 'PREEMPTED', 'REQUEUED'
+            attempts.state in (
+                'FAILED',
+                'NODE_FAIL',
+                'OUT_OF_MEMORY',
+                'BOOT_FAIL',
+                'DEADLINE',
+                'TIMEOUT',
+                'PREEMPTED',
+                'REQUEUED',
+                'RESTARTED'
             ),
             false
         ) as is_failed,
-        coalesce(state, '') <> 'COMPLETED'
-        and (
-            epoch(ended_at)::bigint - epoch(started_at)::bigint
-            < restart_overhead_seconds + checkpoint_interval_seconds
+        coalesce(attempts.state, '') <> 'COMPLETED'
+        and if(
+            training.record_id is null or training.is_loss_unknown,
+            epoch(attempts.ended_at)::bigint - epoch(attempts.started_at)::bigint
+            < attempts.restart_overhead_seconds + attempts.checkpoint_interval_seconds,
+            training.is_without_progress
         ) as is_without_checkpoint
-    from intermediate.runs__attempts
-    where ended_at is not null
+    from intermediate.runs__attempts as attempts
+    left join intermediate.training__attempts as training
+        on attempts.record_id = training.record_id
+    where attempts.ended_at is not null
 ),
 
 stops as (
@@ -28,8 +41,8 @@ stops as (
                     cluster,
                     job_id_raw,
                     coalesce(epoch_us(submitted_at)::varchar, ''),
-                    epoch_us(started_at),
-                    0
+                    epoch_us(allocated_at),
+                    restart_number
                 )
             ),
             16
@@ -44,7 +57,8 @@ stops as (
         )
 ),
 
--- A stop whose attempt was too short to save a checkpoint belongs to the incident of the stop before it.
+-- A stop whose attempt left nothing to build on, or was too short to save a checkpoint, belongs to the incident of the
+-- stop before it.
 incidents as (
     select
         *,

@@ -24,10 +24,14 @@ judged as (
         verdicts.suspect as culprit_node,
         verdicts.suspect_gpu as culprit_gpu,
         coalesce(telemetry.events, 0) > 0 as has_telemetry,
-        hints.interruption_id is not null as has_hints
+        hints.interruption_id is not null as has_hints,
+        stops.last_progress_at,
+        stops.is_progress_observed
     from intermediate.interruptions__index as index
     inner join intermediate.attribution__verdicts as verdicts
         on index.interruption_id = verdicts.interruption_id
+    inner join intermediate.attribution__stops as stops
+        on index.interruption_id = stops.interruption_id
     left join reference.causes as causes
         on verdicts.cause = causes.code
     left join telemetry
@@ -49,7 +53,14 @@ select
         when cause <> 'unknown' then null
         when node_names is null then 'the scheduler names no nodes'
         when not has_telemetry then 'no hardware events of this cluster were loaded'
-        when has_hints then 'the machine evidence is too weak to name a cause, and there is no training log'
-        else 'no machine evidence in the window, and no training log'
+        when has_hints
+            then concat(
+                'the machine evidence is too weak to name a cause, and ',
+                if(is_progress_observed, 'the training log names no error', 'there is no training log')
+            )
+        else concat(
+            'no machine evidence in the window, and ',
+            if(is_progress_observed, 'the training log names no error', 'no training log')
+        )
     end as unknown_reason
 from judged

@@ -25,6 +25,7 @@ with held as (
         ]) as phase,
         date_trunc('second', started_at) as started_at
     from intermediate.ledger__phases
+    where not is_measured
 ),
 
 within as (
@@ -39,6 +40,24 @@ within as (
         gpus,
         phase.is_assumed
     from held
+),
+
+measured as (
+    select
+        attempts.cluster,
+        attempts.run_id,
+        attempts.run_attempt,
+        interruptions.interruption_id,
+        measured.state,
+        date_trunc('second', attempts.started_at) + to_seconds(measured.from_second) as started_at,
+        measured.seconds,
+        attempts.gpus,
+        measured.is_assumed
+    from intermediate.ledger__measured as measured
+    inner join intermediate.runs__attempts as attempts
+        on measured.record_id = attempts.record_id
+    left join intermediate.interruptions__index as interruptions
+        on measured.charged_record_id = interruptions.record_id
 ),
 
 between_attempts as (
@@ -64,6 +83,8 @@ between_attempts as (
 
 select * from within
 where seconds > 0
+union all
+select * from measured
 union all
 select * from between_attempts
 where seconds > 0

@@ -9,6 +9,8 @@ select
     device_kind,
     device,
     if(device_kind = 'gpu', device, null) as gpu,
+    gpu_index,
+    gpu_uuid,
     severity,
     unit,
     is_fatal,

@@ -2,23 +2,46 @@
 with phases as (
     select
         interruption_id,
-        tail as lost_work_assumed_seconds,
-        lead(starting) over (partition by run_id order by run_attempt) as restart_seconds
+        is_measured,
+        is_loss_assumed,
+        stalled,
+        last_progress_at,
+        lead(starting) over in_order as restart_seconds,
+        lead(is_start_assumed) over in_order as is_restart_assumed
     from intermediate.ledger__phases
+    window in_order as (partition by run_id order by run_attempt)
+),
+
+-- A stop may also cost work of attempts before the one that it ended.
+lost_work as (
+    select
+        interruption_id,
+        sum(seconds)::bigint as seconds,
+        sum(seconds * gpus)::bigint as gpu_seconds
+    from intermediate.ledger__intervals
+    where state = 'lost_work' and interruption_id is not null
+    group by interruption_id
 ),
 
 costed as (
     select
         verdicts.*,
         phases.restart_seconds,
-        phases.lost_work_assumed_seconds,
-        phases.lost_work_assumed_seconds * verdicts.gpus as lost_work_gpu_seconds,
+        phases.is_loss_assumed or coalesce(phases.is_restart_assumed, false) as is_cost_assumed,
+        phases.last_progress_at as progressed_at,
+        epoch_us(verdicts.ended_at) // 1000000 - epoch_us(phases.last_progress_at) // 1000000 as detection_seconds,
+        if(phases.is_loss_assumed, null, coalesce(lost_work.seconds, 0)) as lost_work_measured_seconds,
+        if(phases.is_loss_assumed, coalesce(lost_work.seconds, 0), null) as lost_work_assumed_seconds,
+        coalesce(lost_work.gpu_seconds, 0) as lost_work_gpu_seconds,
+        phases.stalled * verdicts.gpus as stalled_gpu_seconds,
         coalesce(phases.restart_seconds, 0)
         * coalesce(verdicts.next_gpus, verdicts.gpus) as starting_gpu_seconds,
         coalesce(verdicts.down_seconds, 0) * coalesce(verdicts.next_gpus, verdicts.gpus) as down_gpu_seconds
     from intermediate.interruptions__verdicts as verdicts
     inner join phases
         on verdicts.interruption_id = phases.interruption_id
+    left join lost_work
+        on verdicts.interruption_id = lost_work.interruption_id
 )
 
 select
@@ -52,17 +75,18 @@ select
     state as scheduler_state,
     exit_code,
     signal,
-    null::timestamptz as last_progress_at,
-    null::bigint as detection_seconds,
+    progressed_at as last_progress_at,
+    detection_seconds,
     down_seconds,
     least(
         greatest(date_diff('second', greatest(next_eligible_at, ended_at), next_started_at), 0), down_seconds
     ) as wait_seconds,
     restart_seconds,
-    null::bigint as lost_work_measured_seconds,
+    lost_work_measured_seconds,
     lost_work_assumed_seconds,
-    lost_work_gpu_seconds + starting_gpu_seconds + down_gpu_seconds as lost_gpu_seconds,
-    null::bigint as stalled_gpu_seconds,
+    coalesce(stalled_gpu_seconds, 0) + lost_work_gpu_seconds + starting_gpu_seconds + down_gpu_seconds
+        as lost_gpu_seconds,
+    stalled_gpu_seconds,
     lost_work_gpu_seconds,
     starting_gpu_seconds,
     down_gpu_seconds,
@@ -73,8 +97,12 @@ select
                 flags,
                 list_filter(
                     [
-                        'cost_assumed',
-                        if(cause in ('operator_change', 'time_limit'), 'progress_unobserved', null),
+                        if(is_cost_assumed, 'cost_assumed', null),
+                        if(
+                            cause in ('operator_change', 'time_limit') and progressed_at is null,
+                            'progress_unobserved',
+                            null
+                        ),
                         if(next_started_at is null, 'not_resumed', null)
                     ],
                     lambda f: f is not null

@@ -10,10 +10,14 @@ with attempts as (
         max(observed_until) as observed_until,
         if(bool_or(ended_at is null), null, max(ended_at)) as ended_at,
         max(gpus) as gpus,
-        count(*) as attempts,
+        count(*) filter (where restart_number = 0) as attempts,
         list_sort(list_distinct(list(joined_by) filter (where joined_by is not null))) as joined_by,
-        sum(greatest(epoch(started_at)::bigint - epoch(eligible_at)::bigint, 0) * gpus) as queued_gpu_seconds,
-        sum((epoch(observed_until)::bigint - epoch(started_at)::bigint) * gpus) as allocated_gpu_seconds
+        sum(greatest(epoch(allocated_at)::bigint - epoch(eligible_at)::bigint, 0) * gpus) filter (
+            where restart_number = 0
+        ) as queued_gpu_seconds,
+        sum((epoch(observed_until)::bigint - epoch(allocated_at)::bigint) * gpus) filter (
+            where restart_number = 0
+        ) as allocated_gpu_seconds
     from intermediate.runs__attempts
     group by cluster, run_id
 ),
@@ -35,8 +39,10 @@ states as (
         sum(gpu_seconds) as elapsed_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'productive'), 0) as productive_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'starting'), 0) as starting_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'checkpointing'), 0) as checkpointing_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'lost_work'), 0) as lost_work_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'stalled'), 0) as stalled_gpu_seconds,
+        coalesce(sum(gpu_seconds) filter (where state = 'stopping'), 0) as stopping_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'down_unexpected'), 0) as down_unexpected_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state = 'down_planned'), 0) as down_planned_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state in ('suspended', 'pending', 'unobserved')), 0)
@@ -107,8 +113,10 @@ select
     elapsed_gpu_seconds::bigint as elapsed_gpu_seconds,
     productive_gpu_seconds::bigint as productive_gpu_seconds,
     starting_gpu_seconds::bigint as starting_gpu_seconds,
+    checkpointing_gpu_seconds::bigint as checkpointing_gpu_seconds,
     lost_work_gpu_seconds::bigint as lost_work_gpu_seconds,
     stalled_gpu_seconds::bigint as stalled_gpu_seconds,
+    stopping_gpu_seconds::bigint as stopping_gpu_seconds,
     down_unexpected_gpu_seconds::bigint as down_unexpected_gpu_seconds,
     down_planned_gpu_seconds::bigint as down_planned_gpu_seconds,
     other_gpu_seconds::bigint as other_gpu_seconds,

@@ -1,4 +1,5 @@
 -- One row per place where a record stands: the same record may stand in many exports.
+-- Steps of training logs are left out: nothing cites one, and they are most of all records.
 with records as (
     select
         record_id,
@@ -34,6 +35,21 @@ with records as (
         export_id,
         line
     from lake.annotations
+    union all
+    select
+        record_id,
+        'inventory' as record_table,
+        export_id,
+        line
+    from lake.inventory
+    union all
+    select
+        record_id,
+        'log_events' as record_table,
+        export_id,
+        line
+    from lake.log_events
+    where event <> 'step'
 )
 
 select

@@ -36,6 +36,13 @@ with records as (
         flags,
         made_at as told_at
     from lake.annotations
+    union all
+    select
+        export_id,
+        cluster,
+        flags,
+        seen_at as told_at
+    from lake.inventory
 ),
 
 per_export as (

@@ -1,5 +1,6 @@
 -- One row per thing a machine reported, each record once (the earliest telling holds), with its catalogue class.
 -- A log may name a machine GN001.cluster.site where the scheduler says gn001: then the scheduler's name holds.
+-- Which GPU a PCI address, index or UUID means is what the inventory says for that instant.
 with told as (
     select
         *,
@@ -28,16 +29,6 @@ kinds as (
 ),
 
 -- The most specific row of the catalogue holds.
-short_names as (
-    select
-        cluster,
-        lower(split_part(node, '.', 1)) as short_name,
-        min(node) as node
-    from staging.scheduler__nodes
-    group by cluster, lower(split_part(node, '.', 1))
-    having count(*) = 1
-),
-
 classed as (
     select
         kinds.event_class,
@@ -54,23 +45,40 @@ classed as (
             and (c.code = '*' or kinds.code::varchar = c.code)
             and (c.severity = '*' or kinds.severity = c.severity)
     group by kinds.event_class, kinds.code, kinds.severity
+),
+
+placed as (
+    select
+        events.* exclude (flags, device_kind, node),
+        if(as_logged.node is null and short.node is not null, short.node, events.node) as node,
+        coalesce(events.device_kind, 'node') as device_kind,
+        if(events.device_kind = 'gpu', events.device, null) as gpu_name,
+        coalesce(events.occurred_at, timestamptz 'infinity') as asked_at,
+        list_sort(list_distinct(coalesce(events.flags, []))) as flags
+    from events
+    left join staging.scheduler__nodes as as_logged
+        on events.cluster = as_logged.cluster and events.node = as_logged.node
+    left join staging.scheduler__short_names as short
+        on events.cluster = short.cluster and lower(split_part(events.node, '.', 1)) = short.short_name
 )
 
 select
-    events.* exclude (flags, device_kind, node),
-    if(as_logged.node is null and short.node is not null, short.node, events.node) as node,
-    coalesce(events.device_kind, 'node') as device_kind,
-    coalesce(classed.class.evidence_class, events.event_class) as evidence_class,
+    placed.* exclude (flags, gpu_name, asked_at),
+    coalesce(names.gpu_index, try_cast(regexp_extract(placed.gpu_name, '^[0-9]{1,3}$') as bigint)) as gpu_index,
+    if(placed.asked_at >= names.uuid_from_at and placed.asked_at < names.uuid_until_at, names.uuid, null) as gpu_uuid,
+    coalesce(classed.class.evidence_class, placed.event_class) as evidence_class,
     coalesce(classed.class.is_fatal, false) as is_fatal,
     coalesce(classed.class.is_cleanup, false) as is_cleanup,
-    list_sort(list_distinct(coalesce(events.flags, []))) as flags
-from events
+    placed.flags
+from placed
 left join classed
     on
-        events.event_class = classed.event_class
-        and events.code is not distinct from classed.code
-        and events.severity is not distinct from classed.severity
-left join staging.scheduler__nodes as as_logged
-    on events.cluster = as_logged.cluster and events.node = as_logged.node
-left join short_names as short
-    on events.cluster = short.cluster and lower(split_part(events.node, '.', 1)) = short.short_name
+        placed.event_class = classed.event_class
+        and placed.code is not distinct from classed.code
+        and placed.severity is not distinct from classed.severity
+asof left join staging.fleet__gpu_names as names
+    on
+        placed.cluster = names.cluster
+        and placed.node = names.node
+        and placed.gpu_name = names.name
+        and placed.asked_at >= names.from_at

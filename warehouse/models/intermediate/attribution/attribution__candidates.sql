@@ -10,6 +10,10 @@ with evidence as (
     union all by name
     select * from intermediate.attribution__windows
     union all by name
+    select * from intermediate.attribution__log_errors
+    union all by name
+    select * from intermediate.attribution__silent_ranks
+    union all by name
     select * from intermediate.attribution__labels
 )
 
@@ -47,14 +51,17 @@ select
     evidence.last_at,
     evidence.events,
     epoch(index.ended_at)::bigint - epoch(evidence.first_at)::bigint as seconds_before_end,
-    -- 0 where the events, or the interval, reach over the end
+    -- from the stop (the last progress, else the end) to the first event after it, or the last before it; 0 where the
+    -- events, or the interval, reach over it
     greatest(
-        epoch(evidence.first_at)::bigint - epoch(index.ended_at)::bigint,
-        epoch(index.ended_at)::bigint - epoch(coalesce(evidence.last_at, evidence.first_at))::bigint,
+        epoch(evidence.first_at)::bigint - epoch(stops.stopped_at)::bigint,
+        epoch(stops.stopped_at)::bigint - epoch(coalesce(evidence.last_at, evidence.first_at))::bigint,
         0
-    ) as seconds_from_end,
+    ) as seconds_from_stop,
     evidence.record_id,
     evidence.text
 from evidence
 inner join intermediate.interruptions__index as index
     on evidence.interruption_id = index.interruption_id
+inner join intermediate.attribution__stops as stops
+    on evidence.interruption_id = stops.interruption_id

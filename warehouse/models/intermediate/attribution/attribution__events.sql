@@ -20,7 +20,7 @@ times as (
         occurred_at,
         epoch(occurred_at)::bigint // 900 as bucket
     from intermediate.hardware__events
-    where evidence_class not in (select evidence_class from settings.evidence_windows)
+    where evidence_class not in (select evidence_class from intermediate.attribution__own_windows)
 ),
 
 within as (
@@ -42,7 +42,7 @@ beyond as (
         index.interruption_id,
         events.record_id
     from intermediate.hardware__events as events
-    inner join settings.evidence_windows as own
+    inner join intermediate.attribution__own_windows as own
         on events.evidence_class = own.evidence_class
     inner join intermediate.runs__attempt_nodes as nodes
         on events.cluster = nodes.cluster and events.node = nodes.node

@@ -8,7 +8,11 @@ with pieces as (
         cause,
         suspect,
         sum(log_weight) as log_weight,
-        bool_and(weight_class in ('node_down', 'taken_out_after_end', 'taken_out_unnamed')) as is_generic
+        bool_and(
+            weight_class in (
+                'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'log_nccl_timeout', 'log_nccl_error'
+            )
+        ) as is_generic
     from intermediate.attribution__weights
     where piece = 1
     group by interruption_id, cause, suspect
@@ -49,8 +53,10 @@ unsupported as (
         index.interruption_id,
         priors.cause,
         null::varchar as suspect,
-        ln(priors.prior) as score
+        ln(priors.prior) + if(stops.is_progress_observed, ln(priors.p_no_log_error), 0) as score
     from intermediate.interruptions__index as index
+    inner join intermediate.attribution__stops as stops
+        on index.interruption_id = stops.interruption_id
     cross join reference.cause_priors as priors
     anti join supported
         on

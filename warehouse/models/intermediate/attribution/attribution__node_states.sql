@@ -23,14 +23,18 @@ inner join intermediate.runs__attempt_nodes as nodes
     on states.cluster = nodes.cluster and states.node = nodes.node
 inner join intermediate.interruptions__index as index
     on nodes.record_id = index.record_id
+inner join intermediate.attribution__stops as stops
+    on index.interruption_id = stops.interruption_id
 cross join settings.attribution as attribution
 where
     (
         -- begun around the end
         states.started_at between greatest(
             index.started_at,
-            index.ended_at - to_seconds(
-                if(states.is_person, attribution.maintenance_before_seconds, attribution.before_seconds)
+            if(
+                states.is_person,
+                stops.stopped_at - to_seconds(attribution.maintenance_before_seconds),
+                stops.opens_at
             )
         )
         and index.ended_at + to_seconds(

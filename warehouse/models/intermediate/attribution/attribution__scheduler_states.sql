@@ -1,4 +1,4 @@
--- One row per interruption: how the scheduler says the attempt ended.
+-- One row per interruption: how the scheduler says the attempt ended, or that it did not end at all.
 -- The exit code of NODE_FAIL varies by Slurm version and is no evidence.
 select
     interruption_id,
@@ -12,10 +12,10 @@ select
     ended_at as first_at,
     ended_at as last_at,
     1 as events,
-    record_id,
+    attempt_record_id as record_id,
     concat_ws(
         ' ',
-        state_raw,
+        if(state = 'RESTARTED', 'training began again inside this attempt, by its log', state_raw),
         if(state = 'NODE_FAIL' or exit_code is null, null, concat('exit ', exit_code, ':', signal)),
         if(reason in ('None', '') or reason is null, null, concat('reason ', reason)),
         if(failed_node is null, null, concat('failed node ', failed_node))

@@ -25,10 +25,11 @@ inner join intermediate.runs__attempt_nodes as nodes
     on faults.cluster = nodes.cluster and faults.node = nodes.node
 inner join intermediate.interruptions__index as index
     on nodes.record_id = index.record_id
-cross join settings.attribution as attribution
+inner join intermediate.attribution__stops as stops
+    on index.interruption_id = stops.interruption_id
 where
     faults.is_fatal
-    and faults.last_at < greatest(index.started_at, index.ended_at - to_seconds(attribution.before_seconds))
+    and faults.last_at < stops.opens_at
     and (faults.cleared_at is null or faults.cleared_at > index.ended_at)
 group by
     index.interruption_id,

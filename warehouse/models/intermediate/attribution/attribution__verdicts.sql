@@ -1,5 +1,5 @@
 -- One row per interruption: the likeliest cause, or the operator's label, and the runner-up.
--- A stop that passes for planned only because nothing is known of the steps never gets more than 0.9.
+-- A stop that passes for planned though nothing is known of the steps never gets more than 0.9.
 with ranked as (
     select
         interruption_id,
@@ -31,7 +31,8 @@ select
     coalesce(labelled.labelled_cause, ranked.cause) as cause,
     case
         when labelled.labelled_cause is not null then 1.0
-        when ranked.cause in ('operator_change', 'time_limit') then least(ranked.posterior, 0.9)
+        when ranked.cause in ('operator_change', 'time_limit') and not stops.is_progress_observed
+            then least(ranked.posterior, 0.9)
         else ranked.posterior
     end as confidence,
     if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
@@ -44,6 +45,8 @@ select
     if(labelled.labelled_cause is null, ranked.runner_up_cause, ranked.cause) as runner_up_cause,
     if(labelled.labelled_cause is null, ranked.runner_up_confidence, ranked.posterior) as runner_up_confidence
 from ranked
+inner join intermediate.attribution__stops as stops
+    on ranked.interruption_id = stops.interruption_id
 left join labelled
     on ranked.interruption_id = labelled.interruption_id
 left join reference.cause_priors as priors

@@ -46,3 +46,17 @@ union all
 select * from intermediate.attribution__rule_time_limit
 union all
 select * from intermediate.attribution__rule_job_cancelled
+union all
+select * from intermediate.attribution__rule_diagnostic
+union all
+select * from intermediate.attribution__rule_log_error
+union all
+select * from intermediate.attribution__rule_log_nccl
+union all
+select * from intermediate.attribution__rule_log_loss
+union all
+select * from intermediate.attribution__rule_silent_rank
+union all
+select * from intermediate.attribution__rule_bmc
+union all
+select * from intermediate.attribution__rule_health_check

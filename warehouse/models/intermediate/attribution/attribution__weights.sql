@@ -28,7 +28,10 @@ with voted as (
             )
             / greatest(coalesce(index.nodes, 1), 1)
         ) as share_of_others,
-        attribution.before_seconds + attribution.after_seconds as window_seconds
+        coalesce(
+            own.before_seconds + own.after_seconds,
+            epoch(stops.ended_at)::bigint - epoch(stops.opens_at)::bigint + attribution.after_seconds
+        ) as window_seconds
     from intermediate.attribution__votes as votes
     inner join intermediate.attribution__candidates as candidates
         on votes.evidence_id = candidates.evidence_id
@@ -38,6 +41,10 @@ with voted as (
         on votes.weight_class = weights.weight_class
     inner join reference.cause_priors as priors
         on weights.cause = priors.cause
+    inner join intermediate.attribution__stops as stops
+        on votes.interruption_id = stops.interruption_id
+    left join intermediate.attribution__own_windows as own
+        on candidates.evidence_class = own.evidence_class
     cross join settings.attribution as attribution
 ),
 
@@ -53,7 +60,7 @@ chances as (
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') then 1
-            when voted.seconds_from_end <= timing.near_seconds
+            when voted.seconds_from_stop <= timing.near_seconds
                 then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
             else 1 - timing.near_share
         end as nearness

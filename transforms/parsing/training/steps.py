@@ -1,0 +1,101 @@
+"""Steps: the line that a training program prints every so many iterations.
+
+Forms: Megatron-LM and Megatron-DeepSpeed, `iteration 10/ 1000 | consumed samples: 40 | elapsed time per iteration (ms): 5837.9 |
+... | lm loss: 1.2E+01 |` (training_log in megatron/training/training.py); NeMo, `Training epoch 0, iteration 9/99 | ... |
+global_step: 9 | reduced_train_loss: 11.03 | train_step_timing in s: 48.49 | consumed_samples: 320` (its progress printer, which
+counts steps from 0).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import polars as pl
+
+_STEP = r"iteration +(\d{1,12})/ *\d+ *\|"
+_MEGATRON = "elapsed time per iteration (ms):"
+_NEMO = "train_step_timing in s:"
+_NAN_ITERATIONS = "number of nan iterations:"
+_INTEGERS = ("step", "samples", "batch_size")
+_NUMBER = r" *([^\s|]+)"
+
+
+def is_step() -> pl.Expr:
+    """Return whether `body` tells of a step."""
+    body = pl.col("body")
+    told = body.str.contains(_MEGATRON, literal=True) | body.str.contains(_NEMO, literal=True)
+    return told & body.str.contains(_STEP)
+
+
+def is_begun(bodies: pl.Series) -> pl.Series:
+    """Return whether lines begin as a step's does; where they are none, they were cut or are of a form not known."""
+    return bodies.str.contains(r"^ ?(?:\[[^\]]*\] *)?(?:Training epoch \d+, )?" + _STEP)
+
+
+def may_be_cut(body: str) -> bool:
+    """Tell whether the values of a step's line without a line end may have lost digits: each is followed by a bar."""
+    return re.search(_STEP, body) is not None and not body.endswith("|")
+
+
+def read(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return `frame`, whose rows are steps, with what each tells.
+
+    Returns:
+        With columns step, step_seconds, loss, samples, batch_size as in `log_events`, `is_finite` (false where the loss is not,
+        or where iterations since the last logged one were not), `is_unreadable` (a value that is there is none).
+    """
+    body = pl.col("body")
+    texts = frame.select(
+        step=body.str.extract(_STEP),
+        milliseconds=body.str.extract(r"elapsed time per iteration \(ms\):" + _NUMBER),
+        # The first loss is the training loss: `lm loss`, `lm-loss`, `reduced_train_loss`; others follow it.
+        loss=body.str.extract(r"loss:" + _NUMBER),
+        samples=body.str.extract(r"consumed[ _]samples:" + _NUMBER),
+        batch_size=body.str.extract(r"global[ _]batch[ _]size:" + _NUMBER),
+    )
+    numbers = texts.select(
+        step=_integer("step"),
+        step_seconds=(_number("milliseconds") / 1000).round(6),
+        loss=_number("loss"),
+        samples=_integer("samples"),
+        batch_size=_integer("batch_size"),
+        is_unreadable=pl.any_horizontal(
+            _is_lost("milliseconds", _number), _is_lost("loss", _number), *(_is_lost(n, _integer) for n in _INTEGERS)
+        ),
+    )
+    bodies = frame.get_column("body")
+    is_nemo = bodies.str.contains(_NEMO, literal=True)
+    if is_nemo.any():
+        numbers = _with_nemo(numbers, bodies, is_nemo)
+    is_finite = numbers.get_column("loss").is_finite().fill_null(True)
+    if bodies.str.contains(_NAN_ITERATIONS, literal=True).any():
+        is_finite &= ~bodies.str.contains(_NAN_ITERATIONS + r" *[1-9]")
+    return frame.hstack(
+        numbers.with_columns(
+            pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in ("step_seconds", "loss")
+        ).with_columns(is_finite=is_finite)
+    )
+
+
+def _with_nemo(numbers: pl.DataFrame, bodies: pl.Series, is_nemo: pl.Series) -> pl.DataFrame:
+    """Return `numbers` with step and seconds of NeMo's lines; a step's number is the steps done, as a checkpoint's is."""
+    told = bodies.to_frame().select(
+        step=pl.col("body").str.extract(r"global_step: *(\d+)").cast(pl.Int64, strict=False) + 1,
+        seconds=pl.col("body").str.extract(_NEMO + _NUMBER).cast(pl.Float64, strict=False),
+    )
+    step = pl.when(is_nemo).then(pl.coalesce(told.get_column("step"), "step")).otherwise("step")
+    seconds = pl.when(is_nemo).then(told.get_column("seconds")).otherwise("step_seconds")
+    return numbers.with_columns(step=step, step_seconds=seconds)
+
+
+def _number(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.Float64, strict=False)
+
+
+def _integer(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.Int64, strict=False)
+
+
+def _is_lost(name: str, read: Callable[[str], pl.Expr]) -> pl.Expr:
+    return pl.col(name).is_not_null() & read(name).is_null()

@@ -1,0 +1,28 @@
+-- One row per interruption: when the run stopped making progress, as far as its training log tells, and from when on
+-- evidence counts.
+-- With a step log that is from a while before the last progress; without one, from longer before the end.
+select
+    index.interruption_id,
+    index.record_id,
+    index.cluster,
+    index.started_at,
+    index.ended_at,
+    training.last_progress_at,
+    training.last_progress_at is not null as is_progress_observed,
+    -- steps went on until the end: many logs print every Nth step only
+    coalesce(
+        training.last_step_at + to_milliseconds(3000 * training.median_logging_seconds) >= index.ended_at, false
+    ) as is_advancing,
+    least(coalesce(training.last_progress_at, index.ended_at), index.ended_at) as stopped_at,
+    greatest(
+        index.started_at,
+        if(
+            training.last_progress_at is null,
+            index.ended_at - to_seconds(attribution.before_seconds),
+            least(training.last_progress_at, index.ended_at) - to_seconds(attribution.progress_before_seconds)
+        )
+    ) as opens_at
+from intermediate.interruptions__index as index
+left join intermediate.training__attempts as training
+    on index.record_id = training.record_id
+cross join settings.attribution as attribution

@@ -1,0 +1,32 @@
+-- One row per thing other than a step that a training log tells of a tracked attempt: starts, checkpoints, errors.
+-- `record_id` is the attempt's, or that of its piece where training restarted inside it; `log_record_id` the line's.
+with told as (
+    select
+        events.* exclude (record_id),
+        matches.record_id,
+        events.record_id as log_record_id
+    from intermediate.training__matches as matches
+    inner join staging.training__log_events as events
+        on matches.log_record_id = events.record_id
+    where matches.event <> 'step' and events.event <> 'step' and matches.record_id is not null
+),
+
+whole as (
+    select told.*
+    from told
+    anti join intermediate.training__pieces as pieces
+        on told.record_id = pieces.attempt_record_id
+),
+
+parted as (
+    select
+        told.* exclude (record_id),
+        pieces.record_id
+    from told
+    asof inner join intermediate.training__pieces as pieces
+        on told.record_id = pieces.attempt_record_id and told.occurred_at >= pieces.from_at
+)
+
+select * from whole
+union all by name
+select * from parted

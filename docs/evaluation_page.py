@@ -43,8 +43,11 @@ def page(demo: Result, seeds: Sequence[Result], fleets: Sequence[Result], rules:
         _demo_within(demo, seeds),
         "## Other fleets",
         _table(fleets, lambda r: f"{r['nodes']:,} nodes, {r['mix']}", "fleet"),
+        "## By cause",
+        f"{_pooled(seeds)}: how often it was the cause, was named, and was answered rightly.",
+        _by_cause(seeds),
         "## Is 90 % right nine times in ten?",
-        f"Verdicts of seeds {seeds[0]['seed']} to {seeds[-1]['seed']} by their confidence, over identifiable causes.",
+        f"{_pooled(seeds)}: verdicts by their confidence, over identifiable causes.",
         _calibration(seeds),
         "## What each rule is worth",
         _LEFT_OUT,
@@ -105,6 +108,22 @@ def _demo_within(demo: Result, seeds: Sequence[Result]) -> str:
         )
     head = f"| measure | the demo | the other {len(seeds)} seeds | the demo lies within |"
     return "\n".join(["Is the demo's seed a lucky one?", "", head, "|---|--:|--:|---|", *rows])
+
+
+def _pooled(seeds: Sequence[Result]) -> str:
+    return f"Seeds {seeds[0]['seed']} to {seeds[-1]['seed']} together"
+
+
+def _by_cause(seeds: Sequence[Result]) -> str:
+    sums: dict[str, list[int]] = {}
+    for result in seeds:
+        for cause, counts in result["by_cause"].items():
+            sums[cause] = [a + b for a, b in zip(sums.get(cause, [0] * len(counts)), counts, strict=True)]
+    rows = [
+        f"| {cause} | {true:,} | {found:,} | {right:,} | {untold:,} |"
+        for cause, (true, found, right, untold) in sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
+    ]
+    return "\n".join(["| cause | true | found | right | not in exports |", "|---|--:|--:|--:|--:|", *rows])
 
 
 def _calibration(seeds: Sequence[Result]) -> str:

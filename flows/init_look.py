@@ -50,7 +50,7 @@ class Looked:
     Attributes:
         path: the file.
         format: its format; None = unknown or cannot be told.
-        needs: settings it needs and does not carry: zone, cluster, node, columns.
+        needs: settings it needs and does not carry: zone, cluster, node, job_id, columns.
         clusters: clusters it names.
         nodes: nodes it names.
         jobs: its job attempts by identity.
@@ -100,6 +100,8 @@ def look(path: Path) -> Looked:
     if found[0].name == "kernel_log":
         needs = looked.needs | ({"node"} if _lacks_host(lines) else set())
         looked = replace(looked, needs=needs, offsets=offsets_in(lines))
+    if found[0].name == "training_log":
+        looked = replace(looked, needs=looked.needs | {"job_id"})
     return replace(looked, lines=lines)
 
 

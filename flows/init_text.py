@@ -88,6 +88,11 @@ def _source(guess: SourceGuess, survey: Survey, base: Path) -> str:
             "# CHECK: these files do not name their node, nor does this path: their events will have no node.",
             '# Capture it, path = ".../{node}.log", or set node = "..." where all files are of one.',
         ]
+    if "job_id" in guess.needs:
+        lines += [
+            "# CHECK: a log does not name its job. Without it lines go to the one tracked job that ran at their time, and to none where",
+            '# several did. Capture it, path = ".../{job_id}.out", or set job_id = "..." where all files are of one.',
+        ]
     return "\n".join(lines)
 
 

@@ -32,6 +32,7 @@ _CPU_NAMES = ("tokenize", "dedup", "crawl-clean", "shard", "stats", "convert", "
 _OUTCOMES = (("COMPLETED", 62), ("FAILED", 22), ("CANCELLED", 9), ("TIMEOUT", 4), ("OUT_OF_MEMORY", 2), ("NONE", 1))
 _EXITS = {"COMPLETED": ("0:0",), "FAILED": ("1:0", "1:0", "2:0", "139:0", "127:0"), "OUT_OF_MEMORY": ("0:125",)}
 _REASONS = {"FAILED": "NonZeroExitCode", "TIMEOUT": "TimeLimit", "OUT_OF_MEMORY": "OutOfMemory"}
+_LONG_WAITS = 0.1
 _LIMITS = (1_800, 3_600, 14_400, 43_200, 86_400)
 
 
@@ -194,7 +195,7 @@ def _job(rng: random.Random, start: int, partition: str, name: str, nodes: tuple
     limit = rng.choice(_LIMITS)
     seconds = max(4, int(min(limit, rng.lognormvariate(7.6, 1.3))))
     state = rng.choices([s for s, _ in _OUTCOMES], [w for _, w in _OUTCOMES])[0]
-    submit = start - int(rng.expovariate(1 / 240.0)) - 1
+    submit = start - int(rng.expovariate(1 / (9_000.0 if rng.random() < _LONG_WAITS else 240.0))) - 1
     started: int | None = start
     if state == "TIMEOUT":
         seconds = limit + rng.randint(0, 30)

@@ -62,8 +62,8 @@ class Roster:
         self._held.sort()
 
     def _hurry(self, at: float) -> None:
-        """No spare is left: the node that would be back next is given back now."""
-        out = min(self._out, key=lambda o: (o.until, o.node))
+        """No spare is left: the node that would be back next is given back now, but none that has only just left."""
+        out = min(self._out, key=lambda o: (self.absent[o.node][-1][0] >= at, o.until, o.node))
         self._out.remove(out)
         self._spare.append(out.node)
         spans = self.absent[out.node]

@@ -80,6 +80,7 @@ def result(seed: int, causes: int, **changes: Any) -> dict[str, Any]:
         "wrong": {"nic": 100 - causes},
         "brier": 0.02,
         "effective_training_time_error": 0.001,
+        "by_cause": {"nic": [100, 90, causes, 1], "ssd": [0, 1, 0, 0]},
         "calibration": [[0.9, 0.95, 0.92, 9, 10]],
         **changes,
     }
@@ -94,6 +95,7 @@ def test_the_page_says_whether_targets_are_reached_and_the_demo_is_like_the_othe
     assert "| cause right in at least 97% of identifiable ones | 3 of 4 | yes |" in rows
     assert "| effective training time within 0.2 points | 3 of 4 | yes |" in rows
     assert "| cause right | 97.0% | 96.0% to 99.0% | yes |" in rows
+    assert "| nic | 300 | 270 | 293 | 3 |" in rows
     assert "| 90% to 95% | 92.0% | 90.0% | 30 |" in rows
     assert "| `gpu_lost` | 90 of 100 (90.0%) | -8.0 | +0 | gpu_faulty -8 |" in rows
     assert "| `nic` | 98 of 100 (98.0%) | +0.0 | +0 | none |" in rows

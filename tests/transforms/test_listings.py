@@ -66,9 +66,7 @@ def test_a_header_is_claimed_by_one_source_at_most(header: str, names: list[str]
     [
         ("gpu_inventory", "node,pci_bus_id,uuid\n", "no column `gpu_index`"),
         ("gpu_inventory", "node,gpu_index,serial\n", "no column `pci_bus_id` or `uuid`"),
-        ("gpu_inventory", "gpu_index,uuid\n", "no column `node`: export it with one, or set `node` on the source"),
         ("rank_map", "node,local_rank\n", "no column `rank`"),
-        ("topology", "rack,pod\n", "no column `node`"),
         ("rank_map", "0,gn01\n1,gn01\n", "it has no header: export it with one, or set `columns`"),
         ("rank_map", "", "it has no header"),
         ("gpu_inventory", GPUS + "uuid,node,serial\n", "no column `gpu_index`"),
@@ -77,6 +75,13 @@ def test_a_header_is_claimed_by_one_source_at_most(header: str, names: list[str]
 def test_a_missing_column_is_named(source: str, text: str, message: str) -> None:
     with pytest.raises(UnreadableExportError, match=message.replace("(", r"\(")):
         read(source, text)
+
+
+@pytest.mark.parametrize("source", ["gpu_inventory", "rank_map", "topology"])
+def test_a_missing_node_names_the_key_to_set(source: str) -> None:
+    """`goodput init` finds from it that the path must capture the node."""
+    with pytest.raises(MissingSettingError, match="set `node` on the source"):
+        read(source, "rank,rack,gpu_index,uuid\n0,A1,0,GPU-1\n")
 
 
 def test_columns_of_a_listing_without_header_come_from_the_configuration() -> None:

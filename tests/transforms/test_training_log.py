@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows import pipeline
+from flows import init_look, pipeline
 from tests.conftest import ROOT, Site
 from transforms.outcome import Context, MissingSettingError, Reject
-from transforms.parsing.training import prefix
+from transforms.parsing.training import prefix, steps
 from transforms.parsing.training.clock import Clock
 from transforms.registry import all_sources
 from transforms.registry import sniff as sniffed
@@ -213,7 +213,20 @@ def test_job_and_node_come_from_the_context() -> None:
     assert (read.column("job_id"), read.column("node")) == (["405"], ["gpu001"])
 
 
+def test_init_says_what_a_log_needs(tmp_path: Path) -> None:
+    (tmp_path / "a.out").write_text(" [2025-05-04 10:00:00]" + STEP.format(1, 16, 1000) + "\n")
+    (tmp_path / "b.out").write_text("2025-05-04T10:00:00Z" + STEP.format(1, 16, 1000) + "\n")
+    needs = [init_look.look(tmp_path / name).needs for name in ("a.out", "b.out")]
+    assert needs == [{"cluster", "zone", "job_id"}, {"cluster", "job_id"}]
+
+
 # --- hostile bytes ---
+
+
+def test_colours_are_no_part_of_a_line() -> None:
+    plain = "2025-05-04T10:00:00Z OSError: [Errno 116] Stale file handle\n"
+    coloured = "\x1b[32m2025-05-04T10:00:00Z \x1b[1;31mOSError: [Errno 116] Stale file handle\x1b[0m\n"
+    assert Read(coloured).column("record_id") == Read(plain).column("record_id")
 
 
 def test_lines_too_long_are_rejected_with_their_place_and_the_others_read() -> None:
@@ -231,7 +244,18 @@ def test_many_short_lines_are_read_in_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\n", b"\r\n", b"\0", b"\xff\xfe\n", b"Traceback (most recent call last):", b"[rank0]:"]
+    "data",
+    [
+        b"",
+        b"\n",
+        b"\r\n",
+        b"\0",
+        b"\xff\xfe\n",
+        b"Traceback (most recent call last):",
+        b"[rank0]:",
+        b"a\n\r",
+        b"a\n\x1b[0m",
+    ],
 )
 def test_next_to_nothing(data: bytes) -> None:
     assert Read(data).frame.is_empty()
@@ -258,6 +282,29 @@ def test_the_quick_way_to_split_gives_what_the_long_way_gives() -> None:
     lines = pl.Series("text", [s + b for s in stamps for b in bodies])
     assert lines.str.contains(prefix.USUAL).all()
     assert prefix.split(lines).equals(prefix.split_any(lines.to_frame()))
+
+
+def test_the_quick_way_to_read_steps_gives_what_the_long_way_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = " iteration {:8d}/  1000 | consumed samples: 16 | elapsed time per iteration (ms): 5.5 | global batch size: 8 | lm loss: {} | scale: 1.0 |"
+    others = [
+        " iteration        7/  1000 | consumed samples: 16 | elapsed time per iteration (ms): 5.5 | global batch size: 8 | scale: 1.0 |",
+        " iteration        7/  1000 | elapsed time per iteration (ms): 5.5 | consumed samples: 16 | lm loss: 2.5 | global batch size: 8 | scale: 1.0 |",
+        " iteration        7/  1000 | consumed samples: 16 | elapsed time per iteration (ms): 5.5 | global batch size: 8 | mtp loss: 2.5 | scale: 1.0 |",
+        usual.format(7, "2.5") + "[rank1]: OSError: x",
+        usual.format(7, "nan") + " number of nan iterations: 3 |",
+        " [2024-07-23 10:00:00]" + usual.format(7, "1e400"),
+        "Training epoch 0, iteration 9/99 | global_step: 9 | reduced_train_loss: 1.5 | train_step_timing in s: 2.5 | consumed_samples: 320",
+        usual.format(7, "two words"),
+    ]
+    lines = [line for n in range(200) for line in (usual.format(n, n / 8), others[n % len(others)])]
+    for last in (usual.format(7, "2.5"), others[0], others[5]):
+        frame = pl.DataFrame({"body": [*lines, last]})
+        quick = steps.read(frame)
+        monkeypatch.setattr(steps, "MANY", 1_000_000)
+        slow = steps.read(frame)
+        monkeypatch.undo()
+        assert quick.equals(slow)
+        assert quick["step"].null_count() == 0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from transforms.outcome import Context, Parsed, UnreadableExportError
+from transforms.outcome import Context, MissingSettingError, Parsed, UnreadableExportError
 from transforms.parsing.lines import Line, lines_of
 from transforms.stream import ExportStream
 
@@ -78,7 +78,8 @@ def cells_of(text: str, delimiter: str) -> list[str]:
     """
     if '"' not in text:
         return [cell.strip() for cell in text.split(delimiter)]
-    closed = re.sub(rf'" +(?={re.escape(delimiter)}|$)', '"', text.rstrip(" "))  # csv takes no blank after a quoted field
+    # The csv module takes no blank after a quoted field.
+    closed = re.sub(rf'" +(?={re.escape(delimiter)}|$)', '"', text.rstrip(" "))
     try:
         [cells] = csv.reader([closed], delimiter=delimiter, skipinitialspace=True, strict=True)
     except (csv.Error, TypeError, ValueError) as error:
@@ -127,6 +128,7 @@ def batches(stream: ExportStream, context: Context, fields: Fields, required: Re
 
     Raises:
         UnreadableExportError: there is no header, or it lacks a required column.
+        MissingSettingError: what it lacks is a column for the node.
     """
     vocabulary = frozenset(name for names in fields.values() for name in names)
     first = _first_layout(stream.head, context, vocabulary)
@@ -162,9 +164,13 @@ def _require(layout: Layout, fields: Fields, required: Required) -> None:
         names = [name for field_name in group for name in fields[field_name]]
         if not set(names) & set(layout.names):
             wanted = " or ".join(f"`{fields[name][0]}`" for name in group)
-            hint = ", or set `node` on the source" if group == ("node",) else ""
+            if group == ("node",):
+                raise MissingSettingError(
+                    "this export does not name its nodes: set `node` on the source, capture {node} in its path, or "
+                    f"export it with a column named {', '.join(names)}"
+                )
             raise UnreadableExportError(
-                f"its header has no column {wanted}: export it with one{hint} (names it may have: {', '.join(names)}; "
+                f"its header has no column {wanted}: export it with one (names it may have: {', '.join(names)}; "
                 f"the header's are {', '.join(layout.names)})"
             )
 

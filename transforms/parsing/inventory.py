@@ -61,7 +61,7 @@ def read_listing(stream: ExportStream, context: Context, listing: Listing) -> It
 
     Raises:
         UnreadableExportError: there is no header, or it lacks a required column.
-        MissingSettingError: no cluster is configured, or times have no zone.
+        MissingSettingError: no cluster is configured, rows have no node, or times no zone.
     """
     cluster = context.require_cluster()
     required = [*([] if context.node else [("node",)]), *listing.required]

@@ -23,7 +23,7 @@ _NO_HOST = (
     r"(?:Error|Exception|Warning|Interrupt|Exit|Timeout|Expired)$"
 )
 # What nearly every line of a stamped log is; it gives what the longer way gives (a test holds it).
-USUAL = rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>\d{{1,9}}))?(?P<offset>Z)? (?P<body>(?: ?iteration| ?\[\d{{4}}-).*)$"
+USUAL = rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>\d{{1,9}}))?(?P<offset>Z)? (?: ?iteration| ?\[\d{{4}}-)"
 FIELDS = ("stamp", "fraction", "offset", "host", "task", "local", "rank", "body")
 
 
@@ -35,11 +35,11 @@ def split(texts: pl.Series) -> pl.DataFrame:
         bytes at its end.
     """
     frame = texts.alias("text").to_frame()
-    usual = frame.select(pl.col("text").str.extract_groups(USUAL)).unnest("text")
+    usual = frame.select("text", groups=pl.col("text").str.extract_groups(USUAL)).unnest("groups")
     parts = usual.select(
-        pl.col(name) if name in usual.columns else pl.lit(None, pl.String).alias(name) for name in FIELDS
-    )
-    at = parts.get_column("body").is_null().arg_true()
+        pl.col(name) if name in usual.columns else pl.lit(None, pl.String).alias(name) for name in FIELDS[:-1]
+    ).with_columns(usual.select(body=_after_usual()))
+    at = parts.get_column("stamp").is_null().arg_true()
     if len(at):
         full = split_any(frame.select(pl.col("text").gather(at)))
         if len(at) == len(parts):
@@ -47,6 +47,13 @@ def split(texts: pl.Series) -> pl.DataFrame:
         else:
             parts = pl.DataFrame([c.scatter(at, full.get_column(c.name)) for c in parts.get_columns()])
     return parts.with_columns(pl.col("body").str.strip_chars_end(" \t\r\0"))
+
+
+def _after_usual() -> pl.Expr:
+    """Return what follows the prefix that USUAL found: 19 characters and a blank, and the fraction with its dot, and the Z."""
+    fraction = pl.col("fraction").str.len_bytes().fill_null(-1) + 1
+    offset = pl.col("offset").str.len_bytes().fill_null(0)
+    return pl.col("text").str.slice(20 + fraction + offset)
 
 
 def split_any(frame: pl.DataFrame) -> pl.DataFrame:

@@ -13,12 +13,22 @@ from collections.abc import Callable
 
 import polars as pl
 
+from transforms.parsing.text import by_shape
+
 _STEP = r"iteration +(\d{1,12})/ *\d+ *\|"
 _MEGATRON = "elapsed time per iteration (ms):"
 _NEMO = "train_step_timing in s:"
 _NAN_ITERATIONS = "number of nan iterations:"
 _INTEGERS = ("step", "samples", "batch_size")
 _NUMBER = r" *([^\s|]+)"
+MANY = 100
+# The first loss is the training loss: `lm loss`, `lm-loss`, `reduced_train_loss`; others follow it.
+FIELDS = {
+    "milliseconds": r"elapsed time per iteration \(ms\):",
+    "loss": r"loss:",
+    "samples": r"consumed[ _]samples:",
+    "batch_size": r"global[ _]batch[ _]size:",
+}
 
 
 def is_step() -> pl.Expr:
@@ -45,15 +55,7 @@ def read(frame: pl.DataFrame) -> pl.DataFrame:
         With columns step, step_seconds, loss, samples, batch_size as in `log_events`, `is_finite` (false where the loss is not,
         or where iterations since the last logged one were not), `is_unreadable` (a value that is there is none).
     """
-    body = pl.col("body")
-    texts = frame.select(
-        step=body.str.extract(_STEP),
-        milliseconds=body.str.extract(r"elapsed time per iteration \(ms\):" + _NUMBER),
-        # The first loss is the training loss: `lm loss`, `lm-loss`, `reduced_train_loss`; others follow it.
-        loss=body.str.extract(r"loss:" + _NUMBER),
-        samples=body.str.extract(r"consumed[ _]samples:" + _NUMBER),
-        batch_size=body.str.extract(r"global[ _]batch[ _]size:" + _NUMBER),
-    )
+    texts = _texts(frame.get_column("body"))
     numbers = texts.select(
         step=_integer("step"),
         step_seconds=(_number("milliseconds") / 1000).round(6),
@@ -76,6 +78,41 @@ def read(frame: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in ("step_seconds", "loss")
         ).with_columns(is_finite=is_finite)
     )
+
+
+def _texts(bodies: pl.Series) -> pl.DataFrame:
+    """Return the values of FIELDS as text; null where a line has none."""
+    frame = bodies.alias("body").to_frame()
+    body = pl.col("body")
+    full = {"step": body.str.extract(_STEP), **{n: body.str.extract(k + _NUMBER) for n, k in FIELDS.items()}}
+    layout = _layout(bodies[-1]) if len(bodies) >= MANY else None
+    if layout is None:
+        return frame.select(**full)
+    is_usual, quick = layout
+    frame = frame.with_columns(parts=body.str.split("|"))  # once, for all that look at them
+    return by_shape(frame, "body", is_usual, quick, full).drop("body", "parts")
+
+
+def _layout(line: str) -> tuple[pl.Expr, dict[str, pl.Expr]] | None:
+    """Return how to read the lines that have the same fields as `line`: whether one has, and its values by FIELDS' names.
+
+    Cutting at the bars is several times quicker than searching. None = the line's fields do not all have names.
+    """
+    _, *named, tail = line.split("|")
+    keys = [field[: field.find(":") + 1] for field in named]
+    if not all(keys) or tail:
+        return None
+    parts = pl.col("parts")
+    has_keys = [parts.list.get(i, null_on_oob=True).str.starts_with(key) for i, key in enumerate(keys, start=1)]
+    is_usual = pl.all_horizontal(parts.list.len() == len(keys) + 2, parts.list.last() == "", *has_keys)
+    quick = {"step": parts.list.get(0).str.extract(_STEP.removesuffix(r"\|") + "$")}
+    for name, pattern in FIELDS.items():
+        at = next((i for i, key in enumerate(keys) if re.search(pattern + "$", key)), None)
+        if at is None:
+            quick[name] = pl.lit(None, pl.String)
+        else:
+            quick[name] = parts.list.get(at + 1, null_on_oob=True).str.strip_prefix(keys[at]).str.strip_chars()
+    return is_usual, quick
 
 
 def _with_nemo(numbers: pl.DataFrame, bodies: pl.Series, is_nemo: pl.Series) -> pl.DataFrame:

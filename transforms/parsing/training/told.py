@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-START, EXIT = "start", "exit"
+START, EXIT, STEP = "start", "exit", "step"
 BEGUN, DURABLE, LOADED = "checkpoint_begun", "checkpoint_durable", "checkpoint_loaded"
 NCCL_TIMEOUT, NCCL_ERROR, ERROR = "nccl_timeout", "nccl_error", "error"
 NOT_FINITE, SPIKE = "loss_not_finite", "loss_spike"

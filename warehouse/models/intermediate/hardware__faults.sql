@@ -1,6 +1,6 @@
 -- One row per fault: events of one kind on one device, coalesced, until it was cleared.
--- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, and a later job that ran well on the node clear
--- what stood before; an interval still open clears nothing.
+-- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, steps of the run that held the node, and a later
+-- job that ran well on it clear what stood before; an interval still open clears nothing.
 with clearings as (
     select
         cluster,
@@ -56,15 +56,20 @@ events as (
     where event_class not in ('boot', 'reboot', 'driver_load')
 ),
 
-until as (
+chances as (
     select
         events.*,
-        least(distinct_clearings.cleared_at, proven.proven_at) as cleared_at,
+        distinct_clearings.cleared_at as put_right_at,
+        distinct_clearings.cleared_by as put_right_by,
+        proven.proven_at,
         if(
-            distinct_clearings.cleared_at <= coalesce(proven.proven_at, timestamptz 'infinity'),
-            distinct_clearings.cleared_by,
-            if(proven.proven_at is null, null, 'a later job ran well')
-        ) as cleared_by
+            stepped.last_progress_at
+            >= greatest(events.occurred_at, stepped.first_step_started_at)
+            + to_seconds(attribution.progress_before_seconds),
+            greatest(events.occurred_at, stepped.first_step_started_at)
+            + to_seconds(attribution.progress_before_seconds),
+            null
+        ) as outlived_at
     from events
     asof left join distinct_clearings
         on
@@ -76,6 +81,24 @@ until as (
             events.cluster = proven.cluster
             and events.node = proven.node
             and events.occurred_at < proven.started_at
+    asof left join intermediate.nodes__stepped as stepped
+        on
+            events.cluster = stepped.cluster
+            and events.node = stepped.node
+            and events.occurred_at >= stepped.started_at
+    cross join settings.attribution as attribution
+),
+
+until as (
+    select
+        * exclude (put_right_at, put_right_by, proven_at, outlived_at),
+        least(put_right_at, proven_at, outlived_at) as cleared_at,
+        case least(put_right_at, proven_at, outlived_at)
+            when put_right_at then put_right_by
+            when outlived_at then 'steps went on'
+            when proven_at then 'a later job ran well'
+        end as cleared_by
+    from chances
 ),
 
 gaps as (

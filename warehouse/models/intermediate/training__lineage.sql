@@ -18,7 +18,7 @@ with attempts as (
         log.first_step is not null as has_steps,
         bool_or(log.first_step is not null) over run as is_run_logged,
         coalesce(sum(log.checkpoint_events) over run, 0) > 0 as has_checkpoints,
-        median(log.median_step_seconds) over run as run_step_seconds,
+        median(log.median_free_seconds) over run as run_step_seconds,
         median(log.logging_steps) over run as run_logging_steps,
         max(greatest(log.last_step, log.durable_step, log.loaded_step)) over earlier as seen_before,
         max(log.durable_step) over earlier as durable_before
@@ -36,8 +36,19 @@ with attempts as (
 
 paced as (
     select
-        * exclude (median_step_seconds, logging_steps, run_step_seconds, run_logging_steps, is_run_logged),
-        coalesce(median_step_seconds, run_step_seconds) as median_step_seconds,
+        * exclude (
+            median_any_seconds,
+            median_free_seconds,
+            free_lines,
+            logging_steps,
+            run_step_seconds,
+            run_logging_steps,
+            is_run_logged
+        ),
+        -- a few lines are no measure where the run has more
+        coalesce(
+            if(free_lines >= 3, median_free_seconds, null), run_step_seconds, median_free_seconds, median_any_seconds
+        ) as median_step_seconds,
         coalesce(logging_steps, run_logging_steps, 1) as logging_steps,
         has_steps or begun_at is not null as is_measured,
         greatest(first_step - round(coalesce(logging_steps, run_logging_steps, 1))::bigint, 0) as printed_before

@@ -1,18 +1,30 @@
 -- One row per attempt, or piece of it, of which a training log tells: its steps, its pace, its checkpoints, its errors.
--- What it loaded is the last checkpoint loaded before its first step.
-with steps as (
-    select
+-- What it loaded is the last checkpoint loaded before its first step. Steps that hold a save tell nothing of its pace.
+with saves as (
+    select distinct
         record_id,
-        min(step) as first_step,
-        max(step) as last_step,
-        min(ended_at) as first_line_at,
-        max(ended_at) as last_step_at,
-        any_value(step_seconds) filter (where previous_step is null) as first_step_seconds,
-        median(epoch(ended_at - previous_ended_at) / (step - previous_step)) as median_step_seconds,
-        (max(step) filter (where is_printed) - min(step))
-        / nullif(count(*) filter (where is_printed) - 1, 0) as logging_steps
-    from intermediate.training__steps
-    group by record_id
+        step
+    from intermediate.training__events
+    where event in ('checkpoint_begun', 'checkpoint_durable') and step is not null
+),
+
+steps as (
+    select
+        steps.record_id,
+        min(steps.step) as first_step,
+        max(steps.step) as last_step,
+        min(steps.ended_at) as first_line_at,
+        max(steps.ended_at) as last_step_at,
+        any_value(steps.step_seconds) filter (where steps.previous_step is null) as first_step_seconds,
+        median(steps.seconds_each) as median_any_seconds,
+        median(steps.seconds_each) filter (where saves.step is null) as median_free_seconds,
+        count(steps.seconds_each) filter (where saves.step is null) as free_lines,
+        (max(steps.step) filter (where steps.is_printed) - min(steps.step))
+        / nullif(count(*) filter (where steps.is_printed) - 1, 0) as logging_steps
+    from intermediate.training__steps as steps
+    left join saves
+        on steps.record_id = saves.record_id and steps.previous_step = saves.step
+    group by steps.record_id
 ),
 
 told as (

@@ -82,9 +82,16 @@ ordered as (
         lag(samples) over so_far as previous_samples
     from shown
     window so_far as (partition by record_id order by step rows unbounded preceding)
+),
+
+timed as (
+    select
+        *,
+        lag(ended_at) over (partition by record_id order by step) as previous_ended_at
+    from ordered
 )
 
 select
     *,
-    lag(ended_at) over (partition by record_id order by step) as previous_ended_at
-from ordered
+    epoch(ended_at - previous_ended_at) / (step - previous_step) as seconds_each
+from timed

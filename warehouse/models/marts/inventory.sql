@@ -1,4 +1,5 @@
 -- One row per GPU, by its UUID or serial number, and stay at a place: a GPU that was swapped leaves its node.
+-- A place whose listings name no GPU has one row without.
 select
     stays.cluster,
     stays.node,

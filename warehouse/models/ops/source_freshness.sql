@@ -43,6 +43,13 @@ with records as (
         flags,
         seen_at as told_at
     from lake.inventory
+    union all
+    select
+        export_id,
+        cluster,
+        flags,
+        occurred_at as told_at
+    from lake.log_events
 ),
 
 per_export as (

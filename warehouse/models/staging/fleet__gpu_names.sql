@@ -1,4 +1,4 @@
--- One row per node, name that a log may give a GPU (PCI address, index, UUID) and time from which it means this one.
+-- One row per node, name that a log may give a GPU (PCI address, index, UUID) and period in which it means this one.
 -- Before the first statement about a slot the index is what it says, and the GPU too, unless that was elsewhere.
 with names as (
     select
@@ -11,7 +11,7 @@ ranked as (
     select
         *,
         if(
-            row_number() over (partition by cluster, node, name order by valid_from) = 1,
+            valid_from = min(valid_from) over (partition by cluster, node, name),
             timestamptz '-infinity',
             valid_from
         ) as from_at
@@ -31,6 +31,9 @@ select
     node,
     name,
     from_at,
+    coalesce(
+        lead(from_at) over (partition by cluster, node, name order by from_at), timestamptz 'infinity'
+    ) as until_at,
     gpu_index,
     uuid,
     if(is_slots_first and is_gpus_first, timestamptz '-infinity', valid_from) as uuid_from_at,

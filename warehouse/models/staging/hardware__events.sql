@@ -53,7 +53,7 @@ placed as (
         if(as_logged.node is null and short.node is not null, short.node, events.node) as node,
         coalesce(events.device_kind, 'node') as device_kind,
         if(events.device_kind = 'gpu', events.device, null) as gpu_name,
-        coalesce(events.occurred_at, timestamptz 'infinity') as asked_at,
+        coalesce(events.occurred_at, timestamptz '9999-12-31 00:00:00+00') as asked_at,
         list_sort(list_distinct(coalesce(events.flags, []))) as flags
     from events
     left join staging.scheduler__nodes as as_logged
@@ -65,7 +65,9 @@ placed as (
 select
     placed.* exclude (flags, gpu_name, asked_at),
     coalesce(names.gpu_index, try_cast(regexp_extract(placed.gpu_name, '^[0-9]{1,3}$') as bigint)) as gpu_index,
-    if(placed.asked_at >= names.uuid_from_at and placed.asked_at < names.uuid_until_at, names.uuid, null) as gpu_uuid,
+    if(
+        placed.occurred_at >= names.uuid_from_at and placed.occurred_at < names.uuid_until_at, names.uuid, null
+    ) as gpu_uuid,
     coalesce(classed.class.evidence_class, placed.event_class) as evidence_class,
     coalesce(classed.class.is_fatal, false) as is_fatal,
     coalesce(classed.class.is_cleanup, false) as is_cleanup,
@@ -76,9 +78,10 @@ left join classed
         placed.event_class = classed.event_class
         and placed.code is not distinct from classed.code
         and placed.severity is not distinct from classed.severity
-asof left join staging.fleet__gpu_names as names
+left join staging.fleet__gpu_names as names
     on
         placed.cluster = names.cluster
         and placed.node = names.node
         and placed.gpu_name = names.name
         and placed.asked_at >= names.from_at
+        and placed.asked_at < names.until_at

@@ -14,6 +14,8 @@ with evidence as (
     union all by name
     select * from intermediate.attribution__silent_ranks
     union all by name
+    select * from intermediate.attribution__left_out
+    union all by name
     select * from intermediate.attribution__labels
 )
 
@@ -58,6 +60,7 @@ select
         epoch(stops.stopped_at)::bigint - epoch(coalesce(evidence.last_at, evidence.first_at))::bigint,
         0
     ) as seconds_from_stop,
+    evidence.chance,
     evidence.record_id,
     evidence.text
 from evidence

@@ -10,8 +10,10 @@ with pieces as (
         sum(log_weight) as log_weight,
         bool_and(
             weight_class in (
-                'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'log_nccl_timeout', 'log_nccl_error'
+                'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'node_left_out', 'reason_health_check',
+                'log_nccl_timeout', 'log_nccl_error'
             )
+            or is_leak
         ) as is_generic
     from intermediate.attribution__weights
     where piece = 1

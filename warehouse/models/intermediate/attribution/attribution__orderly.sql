@@ -1,6 +1,6 @@
 -- One row per interruption: whether it may pass for an orderly stop.
--- It may not if steps had stopped before, if a fatal fault stands uncleared on its nodes at its end, or if a node was
--- taken out around its end for a reason that names a part or an unplanned repair.
+-- It may not if a fatal fault stands uncleared on its nodes at its end, or if steps had stopped before it; where nothing
+-- is known of steps, if a node was taken out around the end for a reason that names a part or an unplanned repair.
 with faulted as (
     select distinct index.interruption_id
     from intermediate.interruptions__index as index
@@ -27,8 +27,7 @@ select
     index.interruption_id,
     index.is_resumed_in_window,
     faulted.interruption_id is null
-    and taken_out.interruption_id is null
-    and (stops.is_advancing or not stops.is_progress_observed) as is_orderly,
+    and if(stops.is_progress_observed, stops.is_advancing, taken_out.interruption_id is null) as is_orderly,
     index.state in ('TIMEOUT', 'DEADLINE')
     or coalesce(
         index.state = 'COMPLETED'

@@ -3,11 +3,16 @@
 -- at once, what they share.
 with lost as (
     select
-        *,
-        count(distinct device) over (partition by interruption_id, node) as devices_lost,
-        count(distinct node) over (partition by interruption_id) as nodes_hit
-    from intermediate.attribution__candidates
-    where evidence_class in ('xid_79', 'gpu_init_failed')
+        candidates.interruption_id,
+        candidates.evidence_id,
+        crowds.nodes_at_once,
+        count(distinct candidates.device) over (
+            partition by candidates.interruption_id, candidates.node
+        ) as devices_lost
+    from intermediate.attribution__candidates as candidates
+    inner join intermediate.attribution__crowds as crowds
+        on candidates.evidence_id = crowds.evidence_id
+    where candidates.evidence_class in ('xid_79', 'gpu_init_failed')
 )
 
 select
@@ -15,7 +20,7 @@ select
     evidence_id,
     'gpu_lost' as rule,
     case
-        when nodes_hit >= 5 then 'gpu_lost_wave'
+        when nodes_at_once >= 5 then 'gpu_lost_wave'
         when devices_lost >= 4 then 'gpu_lost_many'
         else 'gpu_lost'
     end as weight_class

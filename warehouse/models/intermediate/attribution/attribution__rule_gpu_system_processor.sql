@@ -1,15 +1,10 @@
--- One row per GSP time-out (Xid 119, 120); a wave over many nodes within the hour points at the driver.
-with timeouts as (
-    select
-        *,
-        count(distinct node) over (partition by interruption_id) as nodes_hit
-    from intermediate.attribution__candidates
-    where evidence_class in ('xid_119', 'xid_120')
-)
-
+-- One row per GSP time-out (Xid 119, 120); a wave over many nodes at once points at the driver.
 select
-    interruption_id,
-    evidence_id,
+    candidates.interruption_id,
+    candidates.evidence_id,
     'gpu_system_processor' as rule,
-    if(nodes_hit >= 5, 'gsp_wave', 'gsp_timeout') as weight_class
-from timeouts
+    if(crowds.nodes_at_once >= 5, 'gsp_wave', 'gsp_timeout') as weight_class
+from intermediate.attribution__candidates as candidates
+inner join intermediate.attribution__crowds as crowds
+    on candidates.evidence_id = crowds.evidence_id
+where candidates.evidence_class in ('xid_119', 'xid_120')

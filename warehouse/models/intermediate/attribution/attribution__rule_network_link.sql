@@ -1,23 +1,22 @@
 -- One row per link that went down and stayed down, or flapped.
 -- On three nodes or more at once the switch or its cable is likelier than an adapter. A link that is back within a
--- minute is no cause by itself; three times or more it flaps.
-with links as (
-    select
-        *,
-        count(distinct if(evidence_class = 'link_down', node, null)) over (partition by interruption_id) as nodes_hit
-    from intermediate.attribution__candidates
-    where
-        evidence_class in ('link_down', 'cable_error', 'reason_network_link')
-        or (evidence_class = 'link_bounce' and events >= 3)
-)
-
+-- minute is no cause by itself; three times or more it flaps, and on three nodes at once something above them does.
 select
-    interruption_id,
-    evidence_id,
+    candidates.interruption_id,
+    candidates.evidence_id,
     'network_link' as rule,
     case
-        when evidence_class = 'link_down' and nodes_hit >= 3 then 'link_down_many'
-        when evidence_class = 'link_bounce' then 'link_flapping'
-        else evidence_class
+        when candidates.evidence_class in ('link_down', 'link_bounce') and crowds.nodes_at_once >= 3
+            then 'link_down_many'
+        when candidates.evidence_class = 'link_bounce' then 'link_flapping'
+        else candidates.evidence_class
     end as weight_class
-from links
+from intermediate.attribution__candidates as candidates
+left join intermediate.attribution__crowds as crowds
+    on candidates.evidence_id = crowds.evidence_id
+where
+    candidates.evidence_class in ('link_down', 'cable_error', 'reason_network_link')
+    or (
+        candidates.evidence_class = 'link_bounce'
+        and (candidates.events >= 3 or crowds.nodes_at_once >= 3)
+    )

@@ -43,6 +43,7 @@ pieces as (
             weights.interruption_id = causes.interruption_id
             and weights.cause = causes.cause
             and (weights.suspect is null or weights.suspect = causes.suspect)
+    where not weights.is_leak
 ),
 
 led as (

@@ -60,3 +60,7 @@ union all
 select * from intermediate.attribution__rule_bmc
 union all
 select * from intermediate.attribution__rule_health_check
+union all
+select * from intermediate.attribution__rule_left_out
+union all
+select * from intermediate.attribution__rule_host_reboot

@@ -4,11 +4,15 @@
 -- of the attempt's nodes for any other. Either may produce the evidence, so P = 1 - (1 - P(evidence | cause)) x
 -- (1 - chance). Evidence near the end counts for more. However often a class is repeated on a node it counts once, by
 -- its strongest piece.
+-- A broken node shows more than what its cause is known for: what else its node shows has a documented leak of
+-- probability under a cause that something on the node speaks for.
 with voted as (
     select
         votes.rule,
         votes.weight_class,
-        candidates.*,
+        candidates.* exclude (chance),
+        candidates.chance as chance_told,
+        own.evidence_class is not null as has_own_window,
         weights.cause,
         weights.p_given_cause,
         weights.p_by_chance,
@@ -48,10 +52,49 @@ with voted as (
     cross join settings.attribution as attribution
 ),
 
+leaks as (
+    select
+        voted.* replace (
+            spoken.cause as cause, timing.p_leak as p_given_cause, null::double as p_by_chance
+        ),
+        true as is_leak
+    from (
+        select *
+        from voted
+        where suspect is not null
+        qualify row_number() over (partition by evidence_id, weight_class order by cause) = 1
+    ) as voted
+    inner join (
+        select distinct
+            interruption_id,
+            suspect,
+            cause
+        from voted
+        where suspect is not null
+    ) as spoken
+        on voted.interruption_id = spoken.interruption_id and voted.suspect = spoken.suspect
+    anti join voted as explicit
+        on
+            voted.evidence_id = explicit.evidence_id
+            and voted.weight_class = explicit.weight_class
+            and spoken.cause = explicit.cause
+    cross join reference.evidence_timing as timing
+),
+
+pieces as (
+    select
+        *,
+        false as is_leak
+    from voted
+    union all by name
+    select * from leaks
+),
+
 chances as (
     select
         voted.*,
         coalesce(
+            voted.chance_told,
             voted.p_by_chance,
             greatest(
                 1 - exp(-background.rate_per_node_second * voted.window_seconds * voted.exposed_nodes),
@@ -59,12 +102,12 @@ chances as (
             )
         ) as chance,
         case
-            when voted.kind not in ('hardware event', 'node state') then 1
+            when voted.kind not in ('hardware event', 'node state') or voted.has_own_window then 1
             when voted.seconds_from_stop <= timing.near_seconds
                 then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
             else 1 - timing.near_share
         end as nearness
-    from voted
+    from pieces as voted
     left join intermediate.attribution__background as background
         on
             voted.cluster = background.cluster

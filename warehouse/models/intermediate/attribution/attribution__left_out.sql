@@ -1,0 +1,57 @@
+-- One row per interruption and node that the run's next attempt did without, where it kept most of the others.
+-- Whoever restarts a run leaves out the node they blame. How often a node is left out by chance is counted over the
+-- attempts of the cluster, with a prior of one node in a thousand that counts for a thousand.
+with followed as (
+    select
+        record_id,
+        run_id,
+        node_names,
+        lead(record_id) over (partition by run_id order by run_attempt) as next_record_id,
+        lead(node_names) over (partition by run_id order by run_attempt) as next_node_names
+    from intermediate.runs__attempts
+),
+
+compared as (
+    select
+        index.interruption_id,
+        index.cluster,
+        index.ended_at,
+        index.next_started_at,
+        followed.next_record_id,
+        len(followed.node_names) as nodes,
+        list_filter(followed.node_names, lambda n: not list_contains(followed.next_node_names, n)) as left_out
+    from intermediate.interruptions__index as index
+    inner join followed
+        on index.record_id = followed.record_id
+    where
+        followed.next_node_names is not null
+        and len(followed.node_names) >= 2
+),
+
+rates as (
+    select
+        cluster,
+        (sum(len(left_out)) + 1) / (sum(nodes) + 1000) as chance
+    from compared
+    group by cluster
+)
+
+select
+    compared.interruption_id,
+    'scheduler state' as kind,
+    'node_left_out' as evidence_class,
+    compared.cluster,
+    unnest(compared.left_out) as node,
+    'node' as device_kind,
+    null::varchar as device,
+    null::bigint as code,
+    compared.next_started_at as first_at,
+    compared.next_started_at as last_at,
+    1 as events,
+    rates.chance,
+    compared.next_record_id as record_id,
+    'the next attempt does without this node' as text
+from compared
+inner join rates
+    on compared.cluster = rates.cluster
+where len(compared.left_out) between 1 and least(16, compared.nodes // 2)

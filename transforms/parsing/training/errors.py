@@ -32,6 +32,7 @@ _NCCL_KINDS = tuple(
             r"Cuda failure (?:\d+ )?'([^']+)'",
             r"(Connection closed by remote peer)",
             r"(Got completion from peer)",
+            r"Got async event : ([\w ]*\w)",
             r"Call to (\w+) (?:from .* )?failed",
         ),
     )
@@ -41,8 +42,14 @@ _WHERE = re.compile(r"[Rr]ank (\d+)(?:, node ([\w.-]+))?")
 _NODE = re.compile(r"\bnode:? ([A-Za-z][\w.-]*)")
 _ITERATION = re.compile(r"iteration #?(\d+)")
 _VALIDATION = re.compile(r"Unexpected result \S+ .*\(message='([^']*)'\)")
-_FOUND = re.compile(r"found (?:NaN|Inf) in|loss is (?:NaN|nan|Inf|inf)|(?:NaN|nan) loss", re.ASCII)
-_SPIKE = re.compile(r"spiky loss|loss spike", re.IGNORECASE)
+# Megatron's own words, then what people's own guards say.
+_FOUND = re.compile(
+    r"found (?:NaN|Inf) in|\b(?:loss|grad(?:ient)?s?(?: norm)?)\b[^|:]{0,30}\b(?:nan|inf|non-?finite|not finite)\b|\bnan loss\b",
+    re.IGNORECASE,
+)
+_SPIKE = re.compile(
+    r"spiky loss|\bloss\b[^|:]{0,30}\b(?:spikes?|spiked|above|exceed(?:s|ed)|diverged)\b", re.IGNORECASE
+)
 _RERUN = re.compile(r"(Possible (?:transient|persistent) error)!|(?:First|Second) rerun: ")
 _SRUN_TASK = re.compile(r"srun: error: (?P<node>[\w.\[\],-]+): tasks? [\d,-]+: (?P<end>.*)")
 _STEP_ENDED = re.compile(
@@ -124,10 +131,11 @@ def _nccl(body: str) -> Found | None:
     if ("NCCL" not in body and "nccl" not in body) or _is_exception_of_python(body):
         return None
     kind = next((found[1] for pattern in _NCCL_KINDS if (found := pattern.search(body))), None)
-    if kind is None and "NCCL WARN" not in body:
+    kind = kind or next((name for name in ("NCCL WARN", "NCCL error") if name in body), None)
+    if kind is None:
         return None
     host = _NCCL_HOST.search(body)
-    return [Told(NCCL_ERROR, node=host[1] if host else None, error_class=kind or "NCCL WARN")]
+    return [Told(NCCL_ERROR, node=host[1] if host else None, error_class=kind)]
 
 
 def _is_exception_of_python(body: str) -> bool:

@@ -89,6 +89,8 @@ _REPEATED = re.compile(r"terminated with exception: |what\(\): ")
 _STUCK = re.compile(
     r"(?:[Rr]ank (\d+)\].*)?(?:watchdog got stuck for (\d+) ?(?:seconds|milliseconds)|Heartbeat monitor timed out)"
 )
+_DETAIL = re.compile(r"ProcessGroupNCCL|[Ww]atchdog")
+_CAUGHT = re.compile(r"CUDA error|NCCL error")  # the watchdog found another error than a time-out
 _MILESTONE = re.compile(r"\[(?P<what>[^\]]+)\] datetime: ")
 _BEFORE_STEPS = "before the start of training step"
 _SAVING = re.compile(r"saving checkpoint at iteration +(\d+) to ")
@@ -120,10 +122,7 @@ def _watchdog(body: str) -> Found | None:
     if stuck := _STUCK.search(body):
         rank = int(stuck[1]) if stuck[1] else None
         return [Told(NCCL_TIMEOUT, rank=rank, error_class="watchdog stuck", seconds=_seconds(stuck))]
-    return Passed("watchdog_detail") if _DETAIL.search(body) else None
-
-
-_DETAIL = re.compile(r"ProcessGroupNCCL|NCCL watchdog|[Ww]atchdog")
+    return Passed("watchdog_detail") if _DETAIL.search(body) and not _CAUGHT.search(body) else None
 
 
 def _seconds(stuck: re.Match[str]) -> float | None:

@@ -23,7 +23,10 @@ _NO_HOST = (
     r"(?:Error|Exception|Warning|Interrupt|Exit|Timeout|Expired)$"
 )
 # What nearly every line of a stamped log is; it gives what the longer way gives (a test holds it).
-USUAL = rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>\d{{1,9}}))?(?P<offset>Z)? (?: ?iteration| ?\[\d{{4}}-)"
+USUAL = (
+    rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>\d{{1,9}}))?(?P<offset>Z)? (?:(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*) )?"
+    r"(?:\[default(?P<local>\d{1,4})\]:)?(?: ?iteration| ?\[\d{4}-)"
+)
 FIELDS = ("stamp", "fraction", "offset", "host", "task", "local", "rank", "body")
 
 
@@ -39,7 +42,8 @@ def split(texts: pl.Series) -> pl.DataFrame:
     parts = usual.select(
         pl.col(name) if name in usual.columns else pl.lit(None, pl.String).alias(name) for name in FIELDS[:-1]
     ).with_columns(usual.select(body=_after_usual()))
-    at = parts.get_column("stamp").is_null().arg_true()
+    is_usual = pl.col("stamp").is_not_null() & pl.col("host").str.contains(_NO_HOST).fill_null(False).not_()
+    at = parts.select(is_usual).to_series().not_().arg_true()
     if len(at):
         full = split_any(frame.select(pl.col("text").gather(at)))
         if len(at) == len(parts):
@@ -50,10 +54,11 @@ def split(texts: pl.Series) -> pl.DataFrame:
 
 
 def _after_usual() -> pl.Expr:
-    """Return what follows the prefix that USUAL found: 19 characters and a blank, and the fraction with its dot, and the Z."""
-    fraction = pl.col("fraction").str.len_bytes().fill_null(-1) + 1
-    offset = pl.col("offset").str.len_bytes().fill_null(0)
-    return pl.col("text").str.slice(20 + fraction + offset)
+    """Return what follows the prefix that USUAL found; of its parts the length is known, and all are ASCII."""
+    length = pl.lit(len("2024-06-03 08:04:12 "))
+    for name, around in (("fraction", "."), ("offset", ""), ("host", " "), ("local", "[default]:")):
+        length += (pl.col(name).str.len_bytes().cast(pl.Int64) + len(around)).fill_null(0)
+    return pl.col("text").str.slice(length)
 
 
 def split_any(frame: pl.DataFrame) -> pl.DataFrame:

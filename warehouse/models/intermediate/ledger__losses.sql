@@ -6,7 +6,7 @@ with lineage as (
         run_id,
         run_attempt,
         record_id,
-        ended_at,
+        ended_at is null and not is_followed as is_unfinished,
         start_step,
         reached_step,
         next_start_step,
@@ -30,7 +30,7 @@ bounds as (
         record_id as charged_record_id,
         run_attempt as charged_attempt,
         next_start_step,
-        ended_at is null as is_pending
+        is_unfinished as is_pending
     from lineage
     where reached_step is not null and next_start_step is not null
     union all

@@ -107,7 +107,7 @@ reached as (
 )
 
 select
-    * exclude (is_followed, is_following_measured, following_step, following_loaded_step),
+    * exclude (is_following_measured, following_step, following_loaded_step),
     case
         when is_following_measured then following_step
         when state in ('COMPLETED', 'RESIZING') then null
@@ -123,6 +123,7 @@ select
     *,
     null::bigint as reached_step,
     null::bigint as next_start_step,
+    false as is_followed,
     false as is_loss_unknown
 from begun
 where is_measured and start_step is null

@@ -125,6 +125,7 @@ restarts as (
         marked.first_line_at,
         date_trunc('second', greatest(marked.previous_at, errors.occurred_at)) as interrupted_at,
         date_trunc('second', marked.resumed_at) as resumed_at,
+        marked.resumed_at as from_at,
         row_number() over (partition by marked.record_id order by marked.first_line_at) as restart_number
     from marked
     asof left join errors
@@ -136,6 +137,7 @@ pieces as (
         record_id as attempt_record_id,
         restart_number,
         lag(resumed_at) over in_order as started_at,
+        lag(from_at) over in_order as from_at,
         interrupted_at as ended_at,
         lag(first_line_at) over in_order as first_line_at
     from restarts
@@ -145,6 +147,7 @@ pieces as (
         record_id as attempt_record_id,
         0 as restart_number,
         max(resumed_at) as started_at,
+        max(from_at) as from_at,
         null as ended_at,
         max(first_line_at) as first_line_at
     from restarts
@@ -158,5 +161,5 @@ select
     started_at,
     ended_at,
     coalesce(first_line_at, '-infinity'::timestamptz) as first_line_at,
-    coalesce(started_at, '-infinity'::timestamptz) as from_at
+    coalesce(from_at, '-infinity'::timestamptz) as from_at
 from pieces

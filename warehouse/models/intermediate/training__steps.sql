@@ -1,6 +1,6 @@
 -- One row per attempt, or piece of it, and step whose end its log shows, with the one before it.
--- Beside the printed steps those at which a save began: the state is whole then. Clocks may step back by a second: no
--- step ends before the one before it.
+-- Beside the printed steps those at which a save began, for the state is whole then; after the last printed one also
+-- those of which only the end of the save is told. Clocks may step back by a second: no step ends before the one before.
 with whole as (
     select
         lines.record_id,
@@ -43,10 +43,11 @@ printed as (
     group by record_id, step
 ),
 
-first_steps as (
+printed_ranges as (
     select
         record_id,
-        min(step) as first_step
+        min(step) as first_step,
+        max(step) as last_step
     from printed
     group by record_id
 ),
@@ -60,11 +61,13 @@ saves as (
         null::bigint as samples,
         false as is_printed
     from intermediate.training__events as events
-    inner join first_steps
-        on events.record_id = first_steps.record_id and events.step > first_steps.first_step
+    inner join printed_ranges
+        on events.record_id = printed_ranges.record_id and events.step > printed_ranges.first_step
     anti join printed
         on events.record_id = printed.record_id and events.step = printed.step
-    where events.event = 'checkpoint_begun'
+    where
+        events.event = 'checkpoint_begun'
+        or (events.event = 'checkpoint_durable' and events.step > printed_ranges.last_step)
     group by events.record_id, events.step
 ),
 
@@ -74,24 +77,50 @@ shown as (
     select * from saves
 ),
 
-ordered as (
-    select
-        * exclude (occurred_at),
-        max(occurred_at) over so_far as ended_at,
-        lag(step) over so_far as previous_step,
-        lag(samples) over so_far as previous_samples
-    from shown
-    window so_far as (partition by record_id order by step rows unbounded preceding)
-),
-
-timed as (
+followed as materialized (
     select
         *,
-        lag(ended_at) over (partition by record_id order by step) as previous_ended_at
-    from ordered
+        lag(step) over in_order as previous_step,
+        lag(samples) over in_order as previous_samples,
+        lag(occurred_at) over in_order as previous_at
+    from shown
+    window in_order as (partition by record_id order by step)
+),
+
+disordered as (
+    select distinct record_id
+    from followed
+    where occurred_at < previous_at
+),
+
+-- A running maximum costs more than all else here, and few logs need it.
+ordered as (
+    select
+        followed.* exclude (occurred_at, previous_at),
+        followed.occurred_at as ended_at,
+        followed.previous_at as previous_ended_at
+    from followed
+    anti join disordered
+        on followed.record_id = disordered.record_id
+    union all by name
+    select
+        followed.* exclude (occurred_at, previous_at),
+        max(followed.occurred_at) over (
+            partition by followed.record_id
+            order by followed.step
+            rows unbounded preceding
+        ) as ended_at,
+        max(followed.occurred_at) over (
+            partition by followed.record_id
+            order by followed.step
+            rows between unbounded preceding and 1 preceding
+        ) as previous_ended_at
+    from followed
+    semi join disordered
+        on followed.record_id = disordered.record_id
 )
 
 select
     *,
     epoch(ended_at - previous_ended_at) / (step - previous_step) as seconds_each
-from timed
+from ordered

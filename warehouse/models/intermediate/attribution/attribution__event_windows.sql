@@ -1,6 +1,7 @@
 -- One row per interruption and node of its attempt: the window in which hardware events on that node belong to it.
 -- While the attempt held the node, to the last microsecond of the End's second (schedulers keep no fractions), and
--- after it until another tracked attempt starts there.
+-- after it until another tracked attempt starts there; longer where the run's next attempt does without the node, since
+-- what is found on it then is what it was left out for.
 select
     stops.interruption_id,
     nodes.cluster,
@@ -9,11 +10,14 @@ select
     greatest(
         stops.ended_at + interval 999999 microsecond,
         least(
-            stops.ended_at + to_seconds(attribution.after_seconds),
+            stops.ended_at + to_seconds(if(left_out.node is null, attribution.after_seconds, timing.left_out_seconds)),
             coalesce(nodes.owned_until - interval 1 microsecond, timestamptz 'infinity')
         )
     ) as closes_at
 from intermediate.attribution__stops as stops
 inner join intermediate.runs__attempt_nodes as nodes
     on stops.record_id = nodes.record_id
+left join intermediate.attribution__left_out as left_out
+    on stops.interruption_id = left_out.interruption_id and nodes.node = left_out.node
 cross join settings.attribution as attribution
+cross join reference.evidence_timing as timing

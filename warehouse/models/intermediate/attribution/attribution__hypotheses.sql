@@ -13,6 +13,8 @@ with pieces as (
                 'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'node_left_out', 'reason_health_check',
                 'log_nccl_timeout', 'log_nccl_error'
             )
+            -- that a node was taken out is what unannounced maintenance is known for
+            and not (cause = 'host_maintenance' and weight_class like 'taken_out_%')
             or is_leak
         ) as is_generic
     from intermediate.attribution__weights

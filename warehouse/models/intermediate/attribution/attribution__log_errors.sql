@@ -44,7 +44,9 @@ classed as (
     select
         errors.*,
         matched.evidence_class,
-        if(matched.evidence_class = 'log_gpu_memory_error', errors.node, null) as blamed_node
+        if(
+            matched.evidence_class in ('log_gpu_memory_error', 'log_port_error'), errors.node, null
+        ) as blamed_node
     from errors
     inner join matched
         on errors.event = matched.event and errors.words = matched.words and matched.match_rank = 1

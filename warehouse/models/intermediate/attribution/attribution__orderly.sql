@@ -1,6 +1,6 @@
 -- One row per interruption: whether it may pass for an orderly stop.
--- It may not if a fatal fault stands uncleared on its nodes at its end, or if steps had stopped before it; where nothing
--- is known of steps, if a node was taken out around the end for a reason that names a part or an unplanned repair.
+-- It may not if a fatal fault stands uncleared on its nodes at its end, or if steps had stopped before it; where
+-- nothing is known of steps, if a node was taken out around the end for a reason that names a part or a repair.
 with faulted as (
     select distinct index.interruption_id
     from intermediate.interruptions__index as index

@@ -5,6 +5,7 @@ select
     'gpu_other' as rule,
     case
         when evidence_class in ('xid_122', 'xid_123') then 'gpu_pmu_error'
+        when evidence_class = 'xid_154' then 'gpu_recovery_action'
         when evidence_class in ('xid_46', 'xid_109') then 'gpu_hang'
         else 'gpu_fatal'
     end as weight_class

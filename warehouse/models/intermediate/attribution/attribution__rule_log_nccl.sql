@@ -7,5 +7,5 @@ select
 from intermediate.attribution__candidates
 where
     evidence_class in (
-        'log_nccl_timeout', 'log_nccl_error'
+        'log_nccl_timeout', 'log_nccl_error', 'log_port_error'
     )

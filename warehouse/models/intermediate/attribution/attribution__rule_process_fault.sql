@@ -1,5 +1,5 @@
 -- One row per GPU fault that programs raise (Xid 13, 31) in an attempt that failed by itself: it speaks for a program's
--- error, weakly; on five nodes or more at once, strongly. One that was cancelled, or reached its limit, ended otherwise.
+-- error, weakly; on five nodes or more at once, strongly. Who was cancelled, or reached a limit, ended otherwise.
 select
     candidates.interruption_id,
     candidates.evidence_id,

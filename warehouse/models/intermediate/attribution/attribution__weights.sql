@@ -34,6 +34,7 @@ with voted as (
         ) as share_of_others,
         coalesce(
             own.before_seconds + own.after_seconds,
+            epoch(windows.closes_at)::bigint - epoch(windows.opens_at)::bigint,
             epoch(stops.ended_at)::bigint - epoch(stops.opens_at)::bigint + attribution.after_seconds
         ) as window_seconds
     from intermediate.attribution__votes as votes
@@ -49,36 +50,44 @@ with voted as (
         on votes.interruption_id = stops.interruption_id
     left join intermediate.attribution__own_windows as own
         on candidates.evidence_class = own.evidence_class
+    left join intermediate.attribution__event_windows as windows
+        on candidates.interruption_id = windows.interruption_id and candidates.node = windows.node
     cross join settings.attribution as attribution
+),
+
+once as (
+    select *
+    from voted
+    where suspect is not null
+    qualify row_number() over (partition by evidence_id, weight_class order by cause) = 1
+),
+
+spoken as (
+    select distinct
+        interruption_id,
+        suspect,
+        cause
+    from voted
+    where suspect is not null
 ),
 
 leaks as (
     select
         voted.* replace (
-            spoken.cause as cause, timing.p_leak as p_given_cause, null::double as p_by_chance
+            spoken.cause as cause, priors.p_leak as p_given_cause
         ),
         true as is_leak
-    from (
-        select *
-        from voted
-        where suspect is not null
-        qualify row_number() over (partition by evidence_id, weight_class order by cause) = 1
-    ) as voted
-    inner join (
-        select distinct
-            interruption_id,
-            suspect,
-            cause
-        from voted
-        where suspect is not null
-    ) as spoken
+    from once as voted
+    inner join spoken
         on voted.interruption_id = spoken.interruption_id and voted.suspect = spoken.suspect
-    anti join voted as explicit
+    anti join voted as listed
         on
-            voted.evidence_id = explicit.evidence_id
-            and voted.weight_class = explicit.weight_class
-            and spoken.cause = explicit.cause
-    cross join reference.evidence_timing as timing
+            voted.evidence_id = listed.evidence_id
+            and voted.weight_class = listed.weight_class
+            and spoken.cause = listed.cause
+    inner join reference.cause_priors as priors
+        on spoken.cause = priors.cause
+    where priors.p_leak > 0
 ),
 
 pieces as (
@@ -95,6 +104,12 @@ chances as (
         voted.*,
         coalesce(
             voted.chance_told,
+            -- what many nodes show at once is as common as crowds of them are
+            if(
+                voted.suspect is null and voted.kind = 'hardware event' and crowds.rate_per_second is not null,
+                greatest(voted.p_by_chance, 1 - exp(-crowds.rate_per_second * voted.window_seconds)),
+                null
+            ),
             voted.p_by_chance,
             greatest(
                 1 - exp(-background.rate_per_node_second * voted.window_seconds * voted.exposed_nodes),
@@ -112,14 +127,19 @@ chances as (
         on
             voted.cluster = background.cluster
             and voted.evidence_class = background.evidence_class
+    left join intermediate.attribution__crowd_rates as crowds
+        on
+            voted.cluster = crowds.cluster
+            and voted.evidence_class = crowds.evidence_class
+            and voted.p_by_chance is not null
     cross join reference.evidence_timing as timing
 ),
 
 weighed as (
     select
-        *,
+        * replace (greatest(chance, 1e-7) as chance),
         greatest(
-            least(ln((1 - (1 - p_given_cause) * (1 - chance)) / greatest(chance, 1e-12) * nearness), 18.0), -3.0
+            ln((1 - (1 - p_given_cause) * (1 - greatest(chance, 1e-7))) / greatest(chance, 1e-7) * nearness), -3.0
         ) as log_weight
     from chances
 )

@@ -1,0 +1,55 @@
+-- One row per cluster and class of hardware event that many nodes ever showed at once: how often, stops apart.
+-- A server that does not answer for a minute is seen by hundreds of nodes, and stops nothing. A prior of one crowd in a
+-- hundred days counts for ten days.
+with minutes as (
+    select
+        cluster,
+        evidence_class,
+        time_bucket(interval 1 minute, occurred_at) as minute_at
+    from intermediate.hardware__events
+    where not is_cleanup
+    group by cluster, evidence_class, minute_at
+    having count(distinct node) >= 3
+),
+
+begun as (
+    select
+        *,
+        coalesce(
+            minute_at > lag(minute_at) over (
+                partition by cluster, evidence_class
+                order by minute_at
+            ) + interval 10 minute,
+            true
+        ) as is_new
+    from minutes
+),
+
+stops as (
+    select distinct
+        cluster,
+        stopped_at
+    from intermediate.attribution__stops
+),
+
+apart as (
+    select begun.*
+    from begun
+    asof left join stops
+        on begun.cluster = stops.cluster and begun.minute_at - interval 3 minute <= stops.stopped_at
+    where
+        begun.is_new
+        and (stops.stopped_at is null or stops.stopped_at > begun.minute_at + interval 3 minute)
+)
+
+select
+    apart.cluster,
+    apart.evidence_class,
+    count(*) as crowds,
+    (count(*) + 0.1) / (
+        any_value(greatest(epoch(spans.last_at)::bigint - epoch(spans.first_at)::bigint, 0)) + 864000
+    ) as rate_per_second
+from apart
+inner join staging.scheduler__span as spans
+    on apart.cluster = spans.cluster
+group by apart.cluster, apart.evidence_class

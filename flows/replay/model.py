@@ -104,6 +104,8 @@ class Signature:
         is_identifiable: whether the exports hold what it takes to tell the cause.
         accepted: other causes that are right as well, as far as the exports can tell.
         gap: seconds from the fault to the stall, (least, most).
+        sets_aside: suspects, this node among them, that the next attempt does without and that are tested in the two days
+            after, without a drain; a diagnostic needs idle GPUs.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Signature:
     is_identifiable: bool = True
     accepted: tuple[str, ...] = ()
     gap: tuple[float, float] = (0.0, 20.0)
+    sets_aside: int = 0
 
 
 @dataclass(slots=True)

@@ -198,9 +198,14 @@ class _Play:
 
     def _repair(self, attempt: Attempt, signature: Signature) -> None:
         is_silent = signature.ending == "node_fail"
+        ended = attempt.ended_at
+        if signature.sets_aside:
+            others = [n for n in attempt.nodes if n != attempt.node]
+            few = min(signature.sets_aside, 1 + len(others) // 500)
+            suspects = [attempt.node, *self.rng.sample(others, few - 1)]
+            self.roster.drop(suspects, ended, ended + self.rng.uniform(47.0, 60.0) * 3_600.0)
         if not (is_silent or signature.node_reason):
             return
-        ended = attempt.ended_at
         drained = ended + self.rng.uniform(*signature.node_reason_after) if signature.node_reason else None
         self.roster.take_out(attempt.node, ended, drained, signature.node_reason, is_silent=is_silent)
 

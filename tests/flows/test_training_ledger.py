@@ -194,10 +194,10 @@ def not_resumed(run: Run) -> States:
 
 @situation
 def save_after_the_last_line(run: Run) -> States:
-    """Every tenth step is printed, and a save of step 15 is the last word: that step was done, and is kept."""
+    """Every fifth step is printed, and a save of step 13 is the last word: that step was done, and is kept."""
     run.failing((0, 200))
-    run.start(0).step(130, 10).saved(180, 15)
-    return {"starting": 30, "productive": 150, "stalled": 20}
+    run.start(0).step(80, 5).step(130, 10).saved(160, 13)
+    return {"starting": 30, "productive": 130, "stalled": 40}
 
 
 @situation

@@ -181,6 +181,13 @@ def test_only_a_log_that_needs_it_is_read_again() -> None:
     assert not Read(9 * step + traceback + step).is_open
 
 
+def test_tracebacks_that_ranks_wrote_between_each_other_without_a_mark() -> None:
+    head, frame = "Traceback (most recent call last):\n", '  File "a.py", line 1, in f\n'
+    read = Read(head + frame + head + frame + "    g()\nOSError: x\n" + frame + "app.Mismatch: y\n" + frame)
+    assert read.column("error_class") == ["OSError", "Mismatch"]
+    assert read.ignored == {"traceback": 6, "other": 1}
+
+
 # --- settings ---
 
 

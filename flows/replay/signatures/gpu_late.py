@@ -123,8 +123,8 @@ def hot_in_diagnostic(scene: Scene) -> Iterator[Line]:
 
 SIGNATURES = (
     Signature("nan_local", SDC, 34, "exit", nan_local, "suspected SDC", (300.0, 1500.0), gap=(1.0, 60.0)),
-    Signature("nan_gradients", SDC, 28, "exit", nan_gradients, "", gap=(1.0, 120.0)),
-    Signature("loss_spike", SDC, 26, "exit", loss_spike, "", gap=(60.0, 900.0)),
+    Signature("nan_gradients", SDC, 28, "exit", nan_gradients, gap=(1.0, 120.0), sets_aside=4),
+    Signature("loss_spike", SDC, 26, "exit", loss_spike, gap=(60.0, 900.0), sets_aside=4),
     Signature(
         "loss_spike_unsolved",
         SDC,

@@ -61,5 +61,5 @@ SIGNATURES = (
         "lockup_silent", CAUSE, 8, "node_fail", lockup_silent, is_identifiable=False, accepted=("node_unresponsive",)
     ),
     Signature("hang_diagnosed", CAUSE, 3, "cancel", hang_diagnosed, "suspected bad GPU", (300.0, 1500.0)),
-    Signature("hang_diagnosed_late", CAUSE, 2, "watchdog", hang_diagnosed, "", (300.0, 1500.0)),
+    Signature("hang_diagnosed_late", CAUSE, 2, "watchdog", hang_diagnosed, sets_aside=2),
 )

@@ -170,5 +170,5 @@ SIGNATURES = (
     Signature("remap_hang", CAUSE, 6, "cancel", remap_hang, "row remap pending", (30.0, 400.0)),
     Signature("then_silent", CAUSE, 16, "node_fail", then_silent, "uncorrectable ECC", (600.0, 1800.0)),
     Signature("drained", CAUSE, 4, "node_fail", drained, "GPU ECC uncorrectable after boot", (700.0, 1800.0)),
-    Signature("diagnosed_later", CAUSE, 3, "exit", diagnosed_later, "", gap=(0.0, 6.0)),
+    Signature("diagnosed_later", CAUSE, 3, "exit", diagnosed_later, gap=(0.0, 6.0), sets_aside=1),
 )

@@ -93,5 +93,5 @@ SIGNATURES = (
     Signature("contained", CAUSE, 14, "exit", contained, "SRAM threshold exceeded", gap=(0.0, 6.0)),
     Signature("uncontained", CAUSE, 14, "exit", uncontained, "GPU needs reset", gap=(0.0, 6.0)),
     Signature("then_silent", CAUSE, 16, "node_fail", then_silent, "SRAM uncorrectable", (600.0, 1500.0)),
-    Signature("diagnosed_later", CAUSE, 8, "exit", diagnosed_later, "", gap=(0.0, 6.0)),
+    Signature("diagnosed_later", CAUSE, 8, "exit", diagnosed_later, gap=(0.0, 6.0), sets_aside=1),
 )

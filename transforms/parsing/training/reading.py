@@ -23,7 +23,7 @@ class Reading:
     """Reads the lines of one export that are no steps, chunk after chunk."""
 
     def __init__(self) -> None:
-        self._open: dict[Key, int] = {}
+        self._open: dict[Key, list[int]] = {}  # tracebacks begun and not ended, and lines since the last one's head
         self._report: dict[Key, dict[str, str]] = {}
 
     @property
@@ -98,13 +98,16 @@ class Reading:
     def _in_traceback(self, key: Key, body: str) -> Found | None:
         """Return the fate of a line of a traceback; the exception's own line tells the event and ends it."""
         if TRACEBACK in body:
-            self._open[key] = 0
+            # Ranks that write without a mark begin several before the first ends.
+            self._open[key] = [self._open[key][0] + 1 if key in self._open else 1, 0]
             return Passed(TRACEBACK_RULE)
-        self._open[key] += 1
+        state = self._open[key]
+        state[1] += 1
         if body.startswith(("  ", "\t", *_CHAINED)) or not body:
             return Passed(TRACEBACK_RULE)
         custom = CUSTOM_EXCEPTION.fullmatch(body)
-        if custom or is_exception(body) or self._open[key] > MAX_TRACEBACK:
+        state[0] -= bool(custom or is_exception(body))
+        if not state[0] or state[1] > MAX_TRACEBACK:
             del self._open[key]
         told = read_message(body)
         return [exception(custom["name"], body)] if told is None and custom else told

@@ -8,6 +8,7 @@ with pieces as (
         cause,
         suspect,
         sum(log_weight) as log_weight,
+        string_agg(distinct weight_class, ' ' order by weight_class) as weight_classes,
         bool_and(
             weight_class in (
                 'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'node_left_out', 'reason_health_check',
@@ -27,6 +28,7 @@ everywhere as (
         interruption_id,
         cause,
         log_weight,
+        weight_classes,
         is_generic
     from pieces
     where suspect is null
@@ -50,6 +52,9 @@ supported as (
         on
             pieces.interruption_id = everywhere.interruption_id
             and pieces.cause = everywhere.cause
+    where
+        priors.needs is null
+        or regexp_matches(concat_ws(' ', pieces.weight_classes, everywhere.weight_classes), priors.needs)
 ),
 
 unsupported as (

@@ -45,7 +45,11 @@ classed as (
         errors.*,
         matched.evidence_class,
         if(
-            matched.evidence_class in ('log_gpu_memory_error', 'log_port_error'), errors.node, null
+            matched.evidence_class in ('log_gpu_memory_error', 'log_port_error')
+            -- a rank's own loss, not the mean of all
+            or (matched.evidence_class = 'log_loss_not_finite' and regexp_matches(errors.text, '(?i)\blocal\b')),
+            errors.node,
+            null
         ) as blamed_node
     from errors
     inner join matched

@@ -12,10 +12,21 @@ gpus as (
         node,
         device,
         bool_or(evidence_class in ('xid_63', 'xid_64', 'xid_171')) as is_remapped,
-        bool_or(evidence_class in ('xid_64', 'xid_140')) as is_dram,
+        -- 140 counts errors by place: DRAM:2, LTC:0, MMU:0, PCIE:0
+        bool_or(
+            evidence_class = 'xid_64'
+            or (
+                evidence_class = 'xid_140'
+                and (not regexp_matches(text, 'DRAM: *\d') or regexp_matches(text, 'DRAM: *[1-9]'))
+            )
+        ) as is_dram,
         bool_or(
             evidence_class = 'xid_172'
-            or (evidence_class <> 'xid_63' and regexp_matches(text, '(?i)\bSRAM\b|\bL2\b|\bLTC\b'))
+            or (evidence_class = 'xid_140' and regexp_matches(text, '(LTC|MMU): *[1-9]'))
+            or (
+                evidence_class not in ('xid_63', 'xid_140')
+                and regexp_matches(text, '(?i)\bSRAM\b|\bL2\b|\bLTC\b')
+            )
         ) as is_sram,
         -- the unit that met the error, which need not be where it lies
         bool_or(evidence_class <> 'xid_63' and regexp_matches(text, '\bSM\b')) as is_met_by_sm

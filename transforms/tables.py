@@ -197,14 +197,24 @@ HARDWARE_EVENTS = Table(
         Column("event_class", _s, "what happened: xid, sxid, gpu_lost, link_down, ...; see reference.event_classes"),
         Column("code", _i, "Xid, SXid, MCE bank or similar number within the class"),
         Column("device_kind", _s, "gpu, nvswitch, nic, pcie, cpu, memory, disk, filesystem or node"),
-        Column("device", _s, "device: PCI address as dddd:bb:dd.f in lower case, or its kernel name, sensor's name or index"),
+        Column(
+            "device",
+            _s,
+            "device: PCI address as dddd:bb:dd.f in lower case, or its kernel name, sensor's name or index",
+        ),
         Column("severity", _s, "fatal, nonfatal, uncorrected, corrected or info where the line itself says so"),
-        Column("unit", _s, "part of the device named: GPC 8, Link 02, bank 7, mlx5_0; the sensor; the diagnostic's tests"),
+        Column(
+            "unit", _s, "part of the device named: GPC 8, Link 02, bank 7, mlx5_0; the sensor; the diagnostic's tests"
+        ),
         Column("pid", _i, "process id named"),
         Column("process", _s, "process name named"),
         Column("gpu_instance", _i, "MIG GPU instance"),
         Column("compute_instance", _i, "MIG compute instance"),
-        Column("monotonic_us", _i, "microseconds since the boot of the kernel, or the start of the management controller; null if not printed"),
+        Column(
+            "monotonic_us",
+            _i,
+            "microseconds since the boot of the kernel, or the start of the management controller; null if not printed",
+        ),
         Column("text", _s, "message without its log header, at most 2,000 characters"),
         *_PROVENANCE,
     ),
@@ -246,7 +256,11 @@ LOG_EVENTS = Table(
             "start (the process began or is about to step), exit (it says that it ends), step, checkpoint_begun, "
             "checkpoint_durable, checkpoint_loaded, nccl_timeout, nccl_error, error, loss_not_finite, loss_spike",
         ),
-        Column("step", _i, "iteration: that ended (step), that is saved or restored (checkpoint_...), that was checked (loss_...), else null"),
+        Column(
+            "step",
+            _i,
+            "iteration: that ended (step), that is saved or restored (checkpoint_...), that was checked (loss_...), else null",
+        ),
         Column("step_seconds", _f, "time per iteration as the log says, mean since the last logged one, seconds"),
         Column("loss", _f, "training loss as logged; null = not logged or not finite"),
         Column("samples", _i, "samples consumed so far"),
@@ -254,7 +268,9 @@ LOG_EVENTS = Table(
         Column("error_class", _s, "exception, NCCL operation or kind of storage error: AssertionError, ALLREDUCE"),
         Column("sequence", _i, "sequence number of the collective that timed out"),
         Column("seconds", _f, "how long the operation had run when it was given up, or took, seconds"),
-        Column("text", _s, "the line without its prefix, at most 2,000 characters; null for a step, whose columns say it"),
+        Column(
+            "text", _s, "the line without its prefix, at most 2,000 characters; null for a step, whose columns say it"
+        ),
         *_PROVENANCE,
     ),
     date_column="occurred_at",

@@ -148,8 +148,7 @@ def test_a_node_that_is_out_is_not_held_by_the_run(
     folder: Path, attempts: list[dict[str, str]], truth: list[dict[str, Any]]
 ) -> None:
     events = [
-        line.split("|")
-        for line in max((folder / "exports/slurm").glob("sacctmgr*")).read_text().splitlines()[2:]
+        line.split("|") for line in max((folder / "exports/slurm").glob("sacctmgr*")).read_text().splitlines()[2:]
     ]
     assert events
     for row in attempts:

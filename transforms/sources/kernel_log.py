@@ -56,5 +56,5 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="kernel log: /var/log/kern.log or messages, journalctl -k, dmesg in any time format, /dev/kmsg",
-    version=2,
+    version=3,
 )

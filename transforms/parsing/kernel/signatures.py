@@ -97,6 +97,7 @@ SIGNATURES: tuple[Signature, ...] = (
     _sig("nic_fatal", "Health issue observed", _MLX + r":.* Health issue observed, (?P<unit>.+?), severity", "nic"),
     _sig("nic_detail", " synd 0x0", _MLX + r":.* synd 0x0\b", None),
     _sig("nic_fatal", " synd 0x", _MLX + r":.* synd 0x[0-9a-f]+: (?P<unit>.+)", "nic"),
+    _sig("nic_fatal", "Will cause a leak of a command resource", _MLX + r":.* (?P<unit>\w+\(0x[0-9a-f]+\)) timeout\. Will cause a leak", "nic", NONFATAL),
     _sig("nic_fatal", "health recovery f", _MLX + r":.* health recovery f(?:ailed|low aborted)", "nic"),
     _sig("thermal", "High temperature on sensors", _MLX + r":.* High temperature on sensors", "nic"),
     # drivers/net/ethernet: broadcom/bnxt, intel/{ice,i40e,ixgbe,e1000e}, broadcom/tg3; drivers/net/phy/phylink.c; drivers/net/bonding.

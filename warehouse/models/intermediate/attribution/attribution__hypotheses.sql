@@ -12,7 +12,7 @@ with pieces as (
         bool_and(
             weight_class in (
                 'node_down', 'taken_out_after_end', 'taken_out_unnamed', 'node_left_out', 'reason_health_check',
-                'log_nccl_timeout', 'log_nccl_error'
+                'log_nccl_timeout', 'log_nccl_error', 'boot_unexpected', 'reason_unexpected_reboot'
             )
             -- that a node was taken out is what unannounced maintenance is known for
             and not (cause = 'host_maintenance' and weight_class like 'taken_out_%')

@@ -6,7 +6,7 @@ with followed as (
         record_id,
         run_id,
         node_names,
-        lead(record_id) over (partition by run_id order by run_attempt) as next_record_id,
+        lead(attempt_record_id) over (partition by run_id order by run_attempt) as next_record_id,
         lead(node_names) over (partition by run_id order by run_attempt) as next_node_names
     from intermediate.runs__attempts
 ),

@@ -11,5 +11,5 @@ where
     and evidence_class in (
         'reason_gpu_memory', 'reason_gpu_lost', 'reason_gsp', 'reason_nvlink', 'reason_disk', 'reason_memory',
         'reason_cpu', 'reason_power', 'reason_thermal', 'reason_chassis', 'reason_mount', 'reason_kernel',
-        'reason_boot_failed', 'reason_health_check'
+        'reason_boot_failed', 'reason_sdc', 'reason_health_check'
     )

@@ -1,5 +1,6 @@
 -- One row per uncorrected PCIe error, or PCIe link that went down.
--- On three devices or more of one node the board above them is likelier. Corrected errors speak for nothing.
+-- A driver that reports the error names its device: an adapter or a drive. On three devices or more of one node the
+-- board above them is likelier. Corrected errors speak for nothing.
 with errors as (
     select
         *,
@@ -15,6 +16,8 @@ select
     case
         when evidence_class = 'pcie_link_down' then 'pcie_link_down'
         when devices_hit >= 3 then 'pcie_uncorrected_many'
+        when regexp_matches(text, '^(mlx5_core|mlx4_core|bnxt_en|i40e|ice|irdma)\b') then 'pcie_uncorrected_nic'
+        when regexp_matches(text, '^(nvme|megaraid|mpt3sas|ahci)') then 'pcie_uncorrected_drive'
         else 'pcie_uncorrected'
     end as weight_class
 from errors

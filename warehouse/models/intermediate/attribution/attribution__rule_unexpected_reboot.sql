@@ -1,8 +1,15 @@
--- One row per boot that no orderly restart announced, and per reason that says so.
+-- One row per boot around the end that no orderly restart announced, and per reason that says so.
+-- A node that is out of service long since is booted by whoever works on it.
 select
-    interruption_id,
-    evidence_id,
+    candidates.interruption_id,
+    candidates.evidence_id,
     'unexpected_reboot' as rule,
-    evidence_class as weight_class
-from intermediate.attribution__candidates
-where evidence_class in ('boot_unexpected', 'reason_unexpected_reboot')
+    candidates.evidence_class as weight_class
+from intermediate.attribution__candidates as candidates
+cross join settings.attribution as attribution
+where
+    candidates.evidence_class = 'reason_unexpected_reboot'
+    or (
+        candidates.evidence_class = 'boot_unexpected'
+        and candidates.seconds_before_end >= -attribution.after_seconds
+    )

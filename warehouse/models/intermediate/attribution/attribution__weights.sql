@@ -13,6 +13,16 @@ with voted as (
         candidates.* exclude (chance),
         candidates.chance as chance_told,
         own.evidence_class is not null as has_own_window,
+        (
+            stops.is_progress_observed
+            and candidates.kind = 'hardware event'
+            and candidates.last_at < stops.stopped_at
+        ) as is_before_progress,
+        (
+            stops.is_advancing
+            and candidates.kind = 'hardware event'
+            and candidates.first_at > stops.ended_at + to_seconds(timing.near_before_progress_seconds)
+        ) as is_after_steady_end,
         weights.cause,
         weights.p_given_cause,
         weights.p_by_chance,
@@ -52,6 +62,7 @@ with voted as (
         on candidates.evidence_class = own.evidence_class
     left join intermediate.attribution__event_windows as windows
         on candidates.interruption_id = windows.interruption_id and candidates.node = windows.node
+    cross join reference.evidence_timing as timing
     cross join settings.attribution as attribution
 ),
 
@@ -118,8 +129,12 @@ chances as (
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') or voted.has_own_window then 1
-            when voted.seconds_from_stop <= timing.near_seconds
+            when
+                voted.seconds_from_stop
+                <= if(voted.is_before_progress, timing.near_before_progress_seconds, timing.near_seconds)
                 then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
+            -- steps went on after it, or until an end that it came after
+            when voted.is_before_progress or voted.is_after_steady_end then 1 - timing.near_share_observed
             else 1 - timing.near_share
         end as nearness
     from pieces as voted

@@ -207,6 +207,9 @@ class _Play:
         if not (is_silent or signature.node_reason):
             return
         drained = ended + self.rng.uniform(*signature.node_reason_after) if signature.node_reason else None
+        if drained is not None:
+            # Slurm starts nothing on a node that is drained already.
+            drained = max(drained, attempt.started_at + 30.0)
         self.roster.take_out(attempt.node, ended, drained, signature.node_reason, is_silent=is_silent)
 
     def _maintain(self, attempt: Attempt, stop: Stop) -> None:

@@ -16,7 +16,8 @@ select
         when evidence_class = 'diagnostic_software_failed' then 'diagnostic_software_one_gpu'
         -- DCGM's error ids: thermal violations and limits; SRAM threshold
         when code in (10, 40, 41, 42) or regexp_matches(text, '(?i)thermal|temperature') then 'diagnostic_thermal'
-        when code = 79 or regexp_matches(text, '(?i)\bSRAM\b|\bL[12]\b|volatile_(sm|l1|l2|rf|tex)') then 'diagnostic_sram'
+        when code = 79 or regexp_matches(text, '(?i)\bSRAM\b|\bL[12]\b|volatile_(sm|l1|l2|rf|tex)')
+            then 'diagnostic_sram'
         when
             regexp_matches(unit, '(?i)^mem(ory|test)?$|ecc|page|remap')
             or regexp_matches(text, '(?i)remap|double.?bit|uncorrectable|\bDBE\b')

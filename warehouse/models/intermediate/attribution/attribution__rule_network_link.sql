@@ -1,7 +1,7 @@
--- One row per link that went down and stayed down, or flapped.
--- On three nodes or more at once the switch or its cable is likelier than an adapter. A link that is back within a
--- minute is no cause by itself; three times or more it flaps, and on three nodes at once something above them does.
--- A bounce within a minute of the last step may have been what stalled it. Several adapters of one node that lose their links have the node in common.
+-- One row per link that went down and stayed down, or flapped. On three nodes or more at once the switch or its cable
+-- is likelier than an adapter. A link that is back within a minute is no cause by itself; three times or more it
+-- flaps, and on three nodes at once something above them does. A bounce within a minute of the last step may have
+-- been what stalled it. Several adapters of one node that lose their links have the node in common.
 with links as (
     select
         *,

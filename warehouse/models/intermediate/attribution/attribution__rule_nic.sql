@@ -1,4 +1,4 @@
--- One row per network adapter that failed: firmware fatal, health poll, commands that time out, or a reason that names it.
+-- One row per network adapter that failed: firmware fatal, health poll, commands that time out, or a reason naming it.
 select
     interruption_id,
     evidence_id,

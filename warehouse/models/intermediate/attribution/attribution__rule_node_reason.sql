@@ -3,7 +3,9 @@ select
     interruption_id,
     evidence_id,
     'node_reason' as rule,
-    evidence_class as weight_class
+    if(
+        evidence_class = 'reason_gpu_memory' and regexp_matches(text, '(?i)\bSRAM\b'), 'reason_gpu_sram', evidence_class
+    ) as weight_class
 from intermediate.attribution__candidates
 where
     kind = 'node state'

@@ -1,12 +1,15 @@
--- One row per orderly stop (requeued, cancelled, or completed) that was resumed soon, with no fault standing.
+-- One row per orderly stop (requeued, cancelled, or completed) that was resumed soon, with no fault standing. Steps
+-- that went on until the end say much more than that nothing is known of them.
 select
     candidates.interruption_id,
     candidates.evidence_id,
     'operator_change' as rule,
-    'orderly_stop_resumed' as weight_class
+    if(stops.is_progress_observed, 'orderly_stop_observed', 'orderly_stop_resumed') as weight_class
 from intermediate.attribution__candidates as candidates
 inner join intermediate.attribution__orderly as orderly
     on candidates.interruption_id = orderly.interruption_id
+inner join intermediate.attribution__stops as stops
+    on candidates.interruption_id = stops.interruption_id
 where
     candidates.kind = 'scheduler state'
     and orderly.is_orderly

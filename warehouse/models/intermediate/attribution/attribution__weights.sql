@@ -1,9 +1,9 @@
 -- One row per piece of evidence and cause it speaks of, with its weight.
 -- `log_weight` is the natural logarithm of how much likelier the piece is under the cause than by chance. P(evidence |
 -- cause) is documented; chance is the fleet's own rate x window, on one node for a cause that sits in one node, on all
--- of the attempt's nodes for any other. Either may produce the evidence, so P = 1 - (1 - P(evidence | cause)) x
--- (1 - chance). Evidence near the end counts for more. However often a class is repeated on a node it counts once, by
--- its strongest piece.
+-- of the attempt's nodes for any other. What a cause shows it shows near the stop: `nearness` is how much denser such
+-- evidence lies there than chance does, so the ratio is 1 - P + P x nearness / chance. However often a class is
+-- repeated on a node it counts once, by its strongest piece.
 -- A broken node shows more than what its cause is known for: what else its node shows has a documented leak of
 -- probability under a cause that something on the node speaks for.
 with voted as (
@@ -129,12 +129,14 @@ chances as (
         ) as chance,
         case
             when voted.kind not in ('hardware event', 'node state') or voted.has_own_window then 1
+            -- steps went on until an end that it came after
+            when voted.is_after_steady_end then 1 - timing.near_share_observed
             when
                 voted.seconds_from_stop
                 <= if(voted.is_before_progress, timing.near_before_progress_seconds, timing.near_seconds)
                 then 1 - timing.near_share + timing.near_share * voted.window_seconds / (2 * timing.near_seconds)
-            -- steps went on after it, or until an end that it came after
-            when voted.is_before_progress or voted.is_after_steady_end then 1 - timing.near_share_observed
+            -- steps went on after it
+            when voted.is_before_progress then 1 - timing.near_share_observed
             else 1 - timing.near_share
         end as nearness
     from pieces as voted
@@ -153,9 +155,7 @@ chances as (
 weighed as (
     select
         * replace (greatest(chance, 1e-7) as chance),
-        greatest(
-            ln((1 - (1 - p_given_cause) * (1 - greatest(chance, 1e-7))) / greatest(chance, 1e-7) * nearness), -3.0
-        ) as log_weight
+        ln(1 - p_given_cause + p_given_cause * nearness / greatest(chance, 1e-7)) as log_weight
     from chances
 )
 

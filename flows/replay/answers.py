@@ -21,6 +21,7 @@ _TOML = """\
 
 [warehouse]
 data = "data"
+memory_limit = "1200MB"
 
 [clusters.{cluster}]
 zone = "UTC"

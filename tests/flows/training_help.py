@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zlib import crc32
+
+from tests.conftest import Site
 
 SETTINGS = """
 [clusters.c1]
@@ -93,3 +96,17 @@ class Run:
     def error(self, when: float) -> Run:
         """A process dies of a Python exception."""
         return self.say(when, "RuntimeError: CUDA error: unspecified launch failure")
+
+
+def states(site: Site, run: str = "%") -> States:
+    rows = site.rows(
+        "select l.state, sum(l.seconds)::bigint as seconds from marts.ledger as l "
+        f"inner join marts.runs as r on l.run_id = r.run_id where r.run like '{run}' group by l.state"
+    )
+    return {row["state"]: row["seconds"] for row in rows}
+
+
+def stops(site: Site, columns: str, run: str = "%") -> list[tuple[Any, ...]]:
+    """Return columns of the run's interruptions, in order of time."""
+    rows = site.rows(f"select {columns} from marts.interruptions where run like '{run}' order by interrupted_at")
+    return [tuple(row.values()) for row in rows]

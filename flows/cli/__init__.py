@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 
 
 _AGO = re.compile(r"-\d+[smhdw]")
+_INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C
 _READER_LEFT = 141
 """What a shell calls a program that a closed pipe ended: 128 + SIGPIPE."""
 
@@ -104,7 +105,9 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         what = f"{error.filename}: {error.strerror}; may this user read and write it?"
         fail(what if error.filename else f"cannot write the output: {error.strerror or error}; is the disk full?")
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != _INTERRUPTED:
+            raise
         fail("stopped; nothing published is touched, run the command again to go on")
         return 130
     finally:

@@ -5,38 +5,32 @@ from __future__ import annotations
 import glob
 import os.path
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from flows.globs_names import STAMP, Names
 from flows.landing import BadStampError, expression, stamp_utc
 
 MIN_PREFIX = 3
 _CAPTURE = re.compile(r"\{\w+\}")
 _TAIL = re.compile(r"(?:\.\d{1,3})?(?:\.(?:gz|zst|xz))?$")
 """What log rotation and compression add to a name."""
-_STAMP = re.compile(
-    r"(?<!\d)(?:19|20)\d\d-?\d\d-?\d\d(?:[T_ -]?\d\d[:.-]?\d\d(?:[:.-]?\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\d])"
-)
 _MONTH = re.compile(r"(?<!\d)(?:19|20)\d\d[-_.]?(?:0[1-9]|1[0-2])(?!\d)")
-_NODE_LIKE = re.compile(r"[A-Za-z][A-Za-z0-9-]*\d[A-Za-z0-9-]*")
-_NO_NODE = re.compile(r"(?:dmesg|kern(?:el)?|kmsg|messages|sys|syslog|journal|boot|log|out|txt)\d*", re.IGNORECASE)
+_NO_NAMES = Names()
 
 
-def grouped(
-    paths: Iterable[Path], everything: Iterable[Path], *, nodes: Collection[str] | None = None
-) -> list[tuple[str, int]]:
+def grouped(paths: Iterable[Path], everything: Iterable[Path], names: Names = _NO_NAMES) -> list[tuple[str, int]]:
     """Return patterns, each with how many of `paths` it matches, that match all of `paths` and nothing else of `everything`.
 
     Files of one folder are put together first, then the same patterns in sibling folders. A date in a name becomes
-    `{collected_at}`, and a month or number a `*` where others differ in it. A file that fits no common pattern stands
-    by its own name. No file is matched twice.
+    `{collected_at}`, and a month or number a `*` where others differ in it. So does the name of a node that the file
+    itself names. A file that fits no common pattern stands by its own name. No file is matched twice.
 
     Args:
         paths: files to match.
         everything: all files that are there.
-        nodes: names of nodes; the files belong to one node each, so `{node}` is captured where names tell it.
-            None = the files name their nodes themselves.
+        names: what the paths may tell: `{node}` and `{job_id}` are captured where names tell them.
     """
     wanted = set(paths)
     everything = set(everything)
@@ -45,27 +39,13 @@ def grouped(
     for path in wanted:
         by_folder.setdefault(path.parent, set()).add(path.name)
     found: dict[str, dict[Path, int]] = {}
-    for folder, names in by_folder.items():
+    for folder, inside in by_folder.items():
         siblings = {p.name for p in others if p.parent == folder}
-        for pattern, count in _in_folder(names, siblings, nodes):
+        for pattern, count in _in_folder(inside, siblings, names):
             found.setdefault(pattern, {})[folder] = count
     return sorted(
-        entry for pattern, folders in found.items() for entry in _over_folders(pattern, folders, everything, nodes)
+        entry for pattern, folders in found.items() for entry in _over_folders(pattern, folders, everything, names)
     )
-
-
-def node_in(name: str, nodes: Collection[str]) -> str | None:
-    """Return the part of a file's name, without its ending, that is the name of a node, or looks like one; None = none does."""
-    pieces = {n for n in nodes if re.search(rf"(?<![A-Za-z0-9]){re.escape(n)}(?![A-Za-z0-9])", name)}
-    if pieces:
-        return max(pieces, key=lambda n: (len(n), n))
-    words = [w for w in re.split(r"[._]+|(?<![A-Za-z0-9])-|-(?![A-Za-z0-9])", _STAMP.sub(".", name)) if w]
-    words = [
-        re.sub(r"^(?:dmesg|kern|kmsg|messages|syslog|journal)-|-(?:dmesg|kern|kmsg|messages|syslog|journal)$", "", w)
-        for w in words
-    ]
-    like = [w for w in words if _NODE_LIKE.fullmatch(w) and not _NO_NODE.fullmatch(w)]
-    return like[0] if len(like) == 1 else None
 
 
 def escaped(text: str) -> str:
@@ -73,13 +53,13 @@ def escaped(text: str) -> str:
     return glob.escape(text).replace("{", "?")
 
 
-def _in_folder(names: set[str], others: set[str], nodes: Collection[str] | None) -> Iterator[tuple[str, int]]:
+def _in_folder(inside: set[str], others: set[str], names: Names) -> Iterator[tuple[str, int]]:
     """Yield patterns over the names in one folder."""
-    left = set(names)
+    left = set(inside)
     while left:
         first = min(left)
-        taken = others | (names - left)
-        options = {p: m for p in _candidates(first, left, nodes) if (m := _matched(p, left, taken))}
+        taken = others | (inside - left)
+        options = {p: m for p in _candidates(first, left, names) if (m := _matched(p, left, taken))}
         # Of patterns that match as many files, the first stands for the most exact one.
         best = max(options, key=lambda p: (len(_CAPTURE.findall(p)), len(options[p])))
         yield best, len(options[best])
@@ -95,13 +75,14 @@ def _matched(pattern: str, left: set[str], taken: set[str]) -> set[str]:
     return matched if matched == {name for name in left if loose.fullmatch(name)} else set()
 
 
-def _candidates(name: str, names: set[str], nodes: Collection[str] | None) -> Iterator[str]:
+def _candidates(name: str, left: set[str], names: Names) -> Iterator[str]:
     """Yield patterns for `name` and others like it, the exact ones first."""
-    if not _has_month(name):
-        yield escaped(name)
     tail = _TAIL.search(name)
     core = name[: tail.start()] if tail else name
-    for pattern in _cores(core, names, nodes):
+    captured = list(_captured(core, names, is_alone=len(left) == 1))
+    if not _has_month(name) and not any("*" in pattern for pattern in captured[:1]):
+        yield escaped(name)
+    for pattern in _cores(core, left, captured):
         yield pattern + name[len(core) :]
         yield pattern + "*"
     yield escaped(name)
@@ -109,19 +90,21 @@ def _candidates(name: str, names: set[str], nodes: Collection[str] | None) -> It
 
 def _has_month(name: str) -> bool:
     """Tell whether a name holds a month and no day: another file will come with another one."""
-    return _STAMP.search(name) is None and _MONTH.search(name) is not None
+    return STAMP.search(name) is None and _MONTH.search(name) is not None
 
 
-def _cores(core: str, names: set[str], nodes: Collection[str] | None) -> Iterator[str]:
+def _cores(core: str, left: set[str], captured: list[str]) -> Iterator[str]:
     """Yield patterns for a name without what rotation added: captures, the same ending, beginning, or but for numbers."""
     if _has_month(core):
         yield _MONTH.sub("*", escaped(core))
+    # What stands for the name of a node comes before that name: another node's file will come.
+    yield from (pattern for pattern in captured[:1] if "*" in pattern)
     yield escaped(core)
-    yield from _captured(core, nodes, is_alone=len(names) == 1)
+    yield from captured
     ending = "".join(Path(core).suffixes[-2:])
-    suffix = escaped(ending if re.fullmatch(r"[\w.]*", ending) and not _STAMP.search(ending) else "")
+    suffix = escaped(ending if re.fullmatch(r"[\w.]*", ending) and not STAMP.search(ending) else "")
     stem = re.match(r"[^\W\d_]*", core)
-    if len(names) > 1:
+    if len(left) > 1:
         if suffix:
             yield f"*{suffix}"
         if stem and len(stem[0]) >= MIN_PREFIX:
@@ -129,21 +112,18 @@ def _cores(core: str, names: set[str], nodes: Collection[str] | None) -> Iterato
         yield re.sub(r"\d+", "*", escaped(core))
 
 
-def _captured(core: str, nodes: Collection[str] | None, *, is_alone: bool) -> Iterator[str]:
-    """Yield patterns that capture the time of collection and the node; that of a lone file must be known elsewhere."""
-    node = None if nodes is None else node_in(core, nodes)
-    node = None if is_alone and nodes is not None and node not in nodes else node
-    stamps = [m for m in _STAMP.finditer(core) if _is_stamp(m[0])]
-    parts = [(stamps[0][0], "{collected_at}")] if len(stamps) == 1 else []
-    parts += [(node, "{node}")] if node else []
-    if not parts:
-        return
-    words = re.split("(" + "|".join(re.escape(text) for text, _ in parts) + ")", core)
-    captures = dict(parts)
-    if sum(word in captures for word in words) != len(parts):
-        return
-    for rest in (escaped, _no_numbers, _no_words):
-        yield "".join(captures[word] if word in captures else rest(word) for word in words)
+def _captured(core: str, names: Names, *, is_alone: bool) -> Iterator[str]:
+    """Yield patterns that capture the time of collection, the node and the job, the most exact one first."""
+    stamps = [m for m in STAMP.finditer(core) if _is_stamp(m[0])]
+    dated = {stamps[0][0]: "{collected_at}"} if len(stamps) == 1 else {}
+    told = dict(names.in_name(core, is_alone=is_alone, is_dated=bool(dated)))
+    # Where a node or job would also stand for a file of another kind, the date alone may not.
+    for captures in filter(None, (dated | told, *([dated] if told else []))):
+        words = re.split("(" + "|".join(map(re.escape, captures)) + ")", core)
+        if sum(word in captures for word in words) != len(captures):
+            continue
+        for rest in (escaped, _no_numbers, _no_words):
+            yield "".join(captures[word] if word in captures else rest(word) for word in words)
 
 
 def _no_numbers(text: str) -> str:
@@ -164,7 +144,7 @@ def _is_stamp(text: str) -> bool:
 
 
 def _over_folders(
-    pattern: str, folders: dict[Path, int], everything: set[Path], nodes: Collection[str] | None
+    pattern: str, folders: dict[Path, int], everything: set[Path], names: Names
 ) -> Iterator[tuple[str, int]]:
     """Put the same pattern in sibling folders together, where that matches nothing else."""
     by_parent: dict[Path, list[Path]] = {}
@@ -173,7 +153,7 @@ def _over_folders(
     plain = _CAPTURE.sub("*", pattern)
     for parent, children in by_parent.items():
         cousins = {p.parent for p in everything if p.parent.parent == parent and fnmatchcase(p.name, plain)}
-        common = _folder_pattern(pattern, [c.name for c in children], nodes) if cousins <= set(children) else None
+        common = _folder_pattern(pattern, [c.name for c in children], names) if cousins <= set(children) else None
         if common:
             yield os.path.join(escaped(str(parent)), common, pattern), sum(folders[c] for c in children)  # noqa: PTH118 - a pattern, no path
         else:
@@ -181,10 +161,8 @@ def _over_folders(
                 yield os.path.join(escaped(str(child)), pattern), folders[child]  # noqa: PTH118
 
 
-def _folder_pattern(pattern: str, names: list[str], nodes: Collection[str] | None) -> str | None:
+def _folder_pattern(pattern: str, folders: list[str], names: Names) -> str | None:
     """Return what stands for the names of sibling folders; None = each its own name."""
-    if "{collected_at}" not in pattern and all(_STAMP.fullmatch(n) and _is_stamp(n) for n in names):
+    if "{collected_at}" not in pattern and all(STAMP.fullmatch(n) and _is_stamp(n) for n in folders):
         return "{collected_at}"
-    if nodes is not None and "{node}" not in pattern and all(node_in(n, nodes) == n for n in names):
-        return "{node}" if len(names) > 1 or names[0] in nodes else None
-    return "*" if len(names) > 1 else None
+    return names.of_folders(pattern, folders) or ("*" if len(folders) > 1 else None)

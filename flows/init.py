@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flows.globs import grouped
+from flows.globs_names import Names
 from flows.init_columns import Words, guess, jobs_without_header
 from flows.init_look import STAND_IN, Job, Looked, look
 from flows.init_zone import ZoneGuess
@@ -17,6 +18,8 @@ from flows.landing import expression
 
 TOP_RUNS = 5
 FURTHER_RUNS = 4
+NODELESS = frozenset({"dcgm_diag", "ipmi_sel"})
+"""Formats whose files, as their tools print them, name no node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class SourceGuess:
         files: how many it matches.
         needs: settings its files need and do not carry.
         strange_nodes: captured names of nodes that no other export names.
+        strange_jobs: captured ids of jobs that no export names.
         columns: guessed column names of files without a header; None = the values do not tell.
     """
 
@@ -56,6 +60,7 @@ class SourceGuess:
     files: int
     needs: frozenset[str]
     strange_nodes: tuple[str, ...] = ()
+    strange_jobs: tuple[str, ...] = ()
     columns: tuple[str | None, ...] = ()
 
 
@@ -104,9 +109,10 @@ def survey(paths: Sequence[Path]) -> Survey:
         FileNotFoundError: a path does not exist.
     """
     looked = [look(path) for path in sorted(set(_files(paths)))]
-    readable = [x for x in looked if x.format is not None and x.problem is None]
+    readable = _settled([x for x in looked if x.format is not None and x.problem is None])
     named = sorted(set().union(*(x.clusters for x in readable)))
     nodes = frozenset[str]().union(*(x.nodes for x in readable))
+    job_ids = frozenset[str]().union(*(x.job_ids for x in readable))
     jobs = _all_jobs(readable, named)
     is_by_gpus = any(job.gpus for job in jobs) or not any(job.nodes for job in jobs)
     runs, further = _runs(jobs, is_by_gpus=is_by_gpus)
@@ -114,7 +120,7 @@ def survey(paths: Sequence[Path]) -> Survey:
     return Survey(
         clusters=named or [STAND_IN],
         is_cluster_named=bool(named),
-        sources=_sources(looked, readable, nodes),
+        sources=_sources(looked, readable, nodes, job_ids),
         headless=_headless(looked, headless, Words(_words(jobs, named), nodes)),
         runs=runs,
         further=further,
@@ -149,25 +155,61 @@ def _all_jobs(readable: list[Looked], named: list[str]) -> list[Job]:
     return list(jobs.values())
 
 
-def _sources(looked: list[Looked], readable: list[Looked], nodes: Collection[str]) -> list[SourceGuess]:
+def _settled(readable: list[Looked]) -> list[Looked]:
+    """Let files that tell of no event need a node where the others of their format do.
+
+    Where no other decides, those formats need one whose lines never name it by themselves.
+    """
+    decided: dict[str | None, set[bool]] = {}
+    for x in readable:
+        if not x.is_node_open:
+            decided.setdefault(x.format, set()).add("node" in x.needs)
+    return [
+        replace(x, needs=x.needs | {"node"})
+        if x.is_node_open and decided.get(x.format, {x.format in NODELESS}) == {True}
+        else x
+        for x in readable
+    ]
+
+
+def _sources(
+    looked: list[Looked], readable: list[Looked], nodes: Collection[str], jobs: Collection[str]
+) -> list[SourceGuess]:
     """Return the entries; a missing zone makes no other kind of file, since it is set for the whole cluster."""
     everything = [x.path for x in looked]
     kinds: dict[tuple[str, bool, bool], dict[Path, Looked]] = {}
     for x in readable:
         kinds.setdefault((x.format or "", "cluster" in x.needs, "node" in x.needs), {})[x.path] = x
     return [
-        _source(pattern, name, count, files, nodes)
-        for (name, _, needs_node), files in sorted(kinds.items(), key=lambda kind: kind[0])
-        for pattern, count in grouped(files, everything, nodes=nodes if needs_node else None)
+        _source(pattern, count, files, nodes, jobs)
+        for _, files in sorted(kinds.items(), key=lambda kind: kind[0])
+        for pattern, count in grouped(files, everything, _names(files, nodes, jobs))
     ]
 
 
-def _source(pattern: str, name: str, count: int, files: dict[Path, Looked], nodes: Collection[str]) -> SourceGuess:
+def _names(files: dict[Path, Looked], nodes: Collection[str], jobs: Collection[str]) -> Names:
+    """Return what the paths of files of one kind may tell."""
+    needs = next(iter(files.values())).needs
+    single = {name for x in files.values() if len(x.nodes) == 1 for name in x.nodes}
+    return Names(
+        nodes=nodes if "node" in needs else None,
+        jobs=jobs if "job_id" in needs else None,
+        own=() if "node" in needs else single | {name.partition(".")[0] for name in single},
+    )
+
+
+def _source(
+    pattern: str, count: int, files: dict[Path, Looked], nodes: Collection[str], jobs: Collection[str]
+) -> SourceGuess:
     fits = expression(pattern)
-    matches = {path: match for path in files if (match := fits.fullmatch(str(path)))}
-    captured = {m["node"] for m in matches.values()} if "{node}" in pattern else set()
+    matches = {path: match.groupdict() for path in files if (match := fits.fullmatch(str(path)))}
+    strange = {
+        capture: tuple(sorted({m[capture] for m in matches.values() if capture in m} - set(known)))
+        for capture, known in (("node", nodes), ("job_id", jobs))
+    }
     needs = frozenset[str]().union(*(files[path].needs for path in matches))
-    return SourceGuess(pattern, name, count, needs, tuple(sorted(captured - set(nodes))))
+    name = next(iter(files.values())).format or ""
+    return SourceGuess(pattern, name, count, needs, strange["node"], strange["job_id"])
 
 
 def _headless(looked: list[Looked], headless: list[Looked], words: Words) -> list[SourceGuess]:

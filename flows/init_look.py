@@ -20,6 +20,8 @@ READ_BYTES = 256 << 20
 MAX_LINES = 500
 _FIRST_LINE = 300
 _TEXT_CONTROLS = frozenset(b"\t\n\r\f\x1b\x1e\x1f")
+_OF_MANY = re.compile(r"[A-Za-z0-9][\w.-]*: ")
+"""What pdsh and clush put before each line: the node."""
 _OFFSET_STAMP = re.compile(r"^(?:<\d+>(?:1 )?)?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(?:([+-])(\d\d):?(\d\d)|Z)")
 
 
@@ -54,6 +56,8 @@ class Looked:
         clusters: clusters it names.
         nodes: nodes it names.
         jobs: its job attempts by identity.
+        job_ids: ids of the jobs it names.
+        is_node_open: its lines tell of no event, so that nobody knows whether they would name their node.
         offsets: stamps with an offset from UTC, the first and last of its first lines.
         problem: why it cannot be read; None = it can.
         is_binary: it is no text.
@@ -66,6 +70,8 @@ class Looked:
     clusters: frozenset[str] = frozenset()
     nodes: frozenset[str] = frozenset()
     jobs: dict[tuple[Any, ...], Job] = field(default_factory=dict)
+    job_ids: frozenset[str] = frozenset()
+    is_node_open: bool = False
     offsets: tuple[Offset, ...] = ()
     problem: str | None = None
     is_binary: bool = False
@@ -98,8 +104,10 @@ def look(path: Path) -> Looked:
         return Looked(path, problem=f"may be any of {names}; set `format`" if found else None, lines=lines)
     looked = _read(path, found[0])
     if found[0].name == "kernel_log":
-        needs = looked.needs | ({"node"} if _lacks_host(lines) else set())
-        looked = replace(looked, needs=needs, offsets=offsets_in(lines))
+        needs = (looked.needs - {"node"}) | ({"node"} if _lacks_host(lines) else set())
+        looked = replace(looked, needs=needs, is_node_open=False, offsets=offsets_in(lines))
+    if looked.is_node_open and all(map(_OF_MANY.match, filter(None, lines))):
+        looked = replace(looked, is_node_open=False)
     if found[0].name == "training_log":
         looked = replace(looked, needs=looked.needs | {"job_id"})
     return replace(looked, lines=lines)
@@ -161,7 +169,19 @@ def _read(path: Path, source: Source) -> Looked:
         else:
             clusters = facts.clusters - ({STAND_IN} if "cluster" in needs else set())
             nodes = facts.nodes - ({"node"} if "node" in needs else set())
-            return Looked(path, source.name, frozenset(needs), frozenset(clusters), frozenset(nodes), facts.jobs)
+            is_open = "hardware_events" in {t.name for t in source.tables} and not facts.events and "node" not in needs
+            if 2 * facts.nodeless > facts.events:
+                needs.add("node")
+            return Looked(
+                path,
+                source.name,
+                frozenset(needs),
+                frozenset(clusters),
+                frozenset(nodes),
+                facts.jobs,
+                frozenset(facts.job_ids),
+                is_node_open=is_open,
+            )
 
 
 @dataclass(slots=True)
@@ -169,6 +189,9 @@ class _Facts:
     clusters: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     jobs: dict[tuple[Any, ...], Job] = field(default_factory=dict)
+    job_ids: set[str] = field(default_factory=set)
+    events: int = 0
+    nodeless: int = 0
 
 
 def _facts(path: Path, source: Source, context: Context) -> _Facts:
@@ -200,6 +223,11 @@ def _note(facts: _Facts, table: str, frame: Any) -> None:
         facts.nodes.update(frame["nodes"].explode().drop_nulls().unique().to_list())
     if table == "job_attempts":
         facts.jobs.update(_jobs(frame))
+        for column in ("job_id", "job_id_raw"):
+            facts.job_ids.update(frame[column].drop_nulls().to_list())
+    if table == "hardware_events":
+        facts.events += len(frame)
+        facts.nodeless += frame["node"].null_count()
 
 
 def _jobs(frame: Any) -> Iterator[tuple[tuple[Any, ...], Job]]:

@@ -88,7 +88,7 @@ def _source(guess: SourceGuess, survey: Survey, base: Path) -> str:
             "# CHECK: these files do not name their node, nor does this path: their events will have no node.",
             '# Capture it, path = ".../{node}.log", or set node = "..." where all files are of one.',
         ]
-    if "job_id" in guess.needs:
+    if "job_id" in guess.needs and "{job_id}" not in guess.pattern:
         lines += [
             "# CHECK: a log does not name its job. Without it lines go to the one tracked job that ran at their time, and to none where",
             '# several did. Capture it, path = ".../{job_id}.out", or set job_id = "..." where all files are of one.',
@@ -110,15 +110,22 @@ def _captures(guess: SourceGuess) -> str:
     """Return a comment on what the path tells."""
     notes = []
     if "{node}" in guess.pattern:
-        strange = ", ".join(clean(n) for n in guess.strange_nodes[:3])
-        more = ", ..." if len(guess.strange_nodes) > 3 else ""
-        known = (
-            f"no other export names {strange}{more}; are these nodes?" if strange else "all are named by other exports"
-        )
+        known = _known(guess.strange_nodes, "are these nodes?")
         notes.append(f"CHECK: these files do not name their node, the path does: {known}")
+    if "{job_id}" in guess.pattern:
+        known = _known(guess.strange_jobs, "are these jobs?")
+        notes.append(f"CHECK: a log does not name its job, the path does: {known}")
     if "{collected_at}" in guess.pattern:
         notes.append("collected at the time in the name; a date alone is the end of that day")
     return f" # {'; '.join(notes)}" if notes else ""
+
+
+def _known(strange: tuple[str, ...], question: str) -> str:
+    """Return whether other exports name what a path tells."""
+    if not strange:
+        return "all are named by other exports"
+    more = ", ..." if len(strange) > 3 else ""
+    return f"no other export names {', '.join(clean(n) for n in strange[:3])}{more}; {question}"
 
 
 def relative(pattern: str, base: Path) -> str:

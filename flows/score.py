@@ -47,6 +47,7 @@ class CauseCount:
         found: verdicts that name it, invented ones too.
         right: of `true`, those whose verdict is accepted.
         untold: of `true`, those whose cause the exports cannot tell.
+        untold_right: of `untold`, those whose verdict is accepted all the same.
     """
 
     cause: str
@@ -54,6 +55,17 @@ class CauseCount:
     found: int
     right: int
     untold: int
+    untold_right: int = 0
+
+    @property
+    def told_right(self) -> int:
+        """Those the exports can tell, and whose verdict is accepted; with `wrong` and `untold` they add up to `true`."""
+        return self.right - self.untold_right
+
+    @property
+    def wrong(self) -> int:
+        """Those the exports can tell, with another verdict or none."""
+        return self.true - self.told_right - self.untold
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +136,12 @@ class Score:
         truths = [(t, v) for t, v in self.matched if t.causes] + [(t, None) for t in self.missed if t.causes]
         true = Counter(t.causes[0] for t, _ in truths)
         untold = Counter(t.causes[0] for t, _ in truths if not t.is_identifiable)
-        right = Counter(t.causes[0] for t, v in truths if v is not None and is_cause_right(t, v))
+        accepted = [t for t, v in truths if v is not None and is_cause_right(t, v)]
+        right = Counter(t.causes[0] for t in accepted)
+        untold_right = Counter(t.causes[0] for t in accepted if not t.is_identifiable)
         found = Counter(v["cause"] for v in [*(v for _, v in self.matched), *self.invented])
         order = sorted(true.keys() | found.keys(), key=lambda c: (-true[c], -found[c], c))
-        return [CauseCount(c, true[c], found[c], right[c], untold[c]) for c in order]
+        return [CauseCount(c, true[c], found[c], right[c], untold[c], untold_right[c]) for c in order]
 
     def calibration(self) -> list[Bin]:
         """Return what share of verdicts is right where they are about as sure; over those in `causes`, no empty bins."""

@@ -17,7 +17,7 @@ FLAGS: dict[str, str] = {
     "start_absent": "the export has no Start column",
     "time_missing": "no usable time; the row enters no ledger",
     "time_ambiguous": "local time occurs twice (clock set back); the earliest instant was taken",
-    "time_derived": "time computed from End and Elapsed, or from a neighbouring line",
+    "time_derived": "time computed: a job's from End and Elapsed, a log line's from the lines before or after it",
     "year_inferred": "the stamp has no year; taken from the collection time",
     "year_old": "the stamp was placed more than 180 days before the collection time",
     "decoded": "bytes were not UTF-8; decoded as Latin-1",

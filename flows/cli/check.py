@@ -30,7 +30,8 @@ def check(
     """Exit 1 if something is wrong.
 
     That is: rejected lines, failed or unknown exports, no export of jobs,
-    sources without a file, marts that break a rule.
+    sources without a file, marts that break a rule. What only makes verdicts
+    doubtful, such as events that name no node, is a warning.
     """
     settings = facts.configuration(config)
     if digest:
@@ -48,7 +49,9 @@ def check(
             warn(warning)
         fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected"
         total = f"{counted(len(files), 'export')}, {fates} = {counted(lines['lines'], 'line')}"
-        say(f"{total}; {counted(len(problems), 'problem') if problems else 'no problems'}")
+        found = counted(len(problems), "problem") if problems else "no problems"
+        doubtful = f", but {counted(len(warnings), 'warning')}" if warnings else ""
+        say(f"{total}; {found}{doubtful}")
         if facts.is_published(settings):
             labels.note_waiting(settings)
     return 1 if problems else 0

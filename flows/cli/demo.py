@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -57,8 +58,8 @@ def demo(
 
 def _replay(folder: Path, replay: bundled.Replay) -> int:
     try:
-        with nullcontext() if bundled.holds(folder, replay) else Steps("generating exports") as steps:
-            path = bundled.prepare_replay(folder, replay, steps.show if steps else None)
+        with ExitStack() as stack:
+            path = bundled.prepare_replay(folder, replay, _steps(stack))
     except (bundled.DemoExistsError, bundled.ReplayError) as error:
         raise CommandError(str(error), 2) from None
     settings = facts.configuration(path)
@@ -69,6 +70,18 @@ def _replay(folder: Path, replay: bundled.Replay) -> int:
     replay_report.say_replay(settings, score, is_published=replay.is_published)
     _say_next(path, replay_report.most_blamed(settings))
     return 0
+
+
+def _steps(stack: ExitStack) -> Callable[[str], None]:
+    """Return what shows a step of the generator; nothing is said before the first, which options may forbid."""
+    begun: list[Steps] = []
+
+    def show(step: str) -> None:
+        if not begun:
+            begun.append(stack.enter_context(Steps("generating exports")))
+        begun[0].show(step)
+
+    return show
 
 
 def _example(folder: Path, example: str) -> int:

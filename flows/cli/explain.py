@@ -32,6 +32,9 @@ def explain(
     *,
     last: Annotated[bool, Parameter(help="The latest interruption.")] = False,
     job: Annotated[str | None, Parameter(help="Every interruption of a job id.")] = None,
+    every: Annotated[
+        bool, Parameter(name="--all", negative="", help="Every piece of evidence, not only the verdict's own.")
+    ] = False,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
@@ -44,7 +47,7 @@ def explain(
         say_json(found if job is not None else found[0])
     else:
         for one in found:
-            say_report(one)
+            say_report(one, is_all=every)
     return 0
 
 

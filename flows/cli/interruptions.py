@@ -13,7 +13,7 @@ from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.tables import Steps, say_table
 from flows.cli.terminal import note, say, say_json, say_wrapped, warn
-from flows.cli.words import WEAK, counted, gpu_hours, is_weak, spoken, sure
+from flows.cli.words import WEAK, counted, gpu_hours, is_class_weak, is_weak, spoken, sure
 
 Row = Mapping[str, Any]
 
@@ -23,7 +23,7 @@ NARROW = (("run", 14), ("at_utc", 16), ("held_gpuh", 0), ("down", 0), ("at_utc",
           ("waiting_gpuh", 0), ("class", 0), ("job", 0), ("node", 0), ("sure", 0))  # fmt: skip
 """Never the id, the day and minute, or the cause."""
 
-SHORT = {"unexpected": "unexp.", "scheduler": "sched."}
+SHORT = {"unexpected": "unexp.", "unexpected?": "unexp.?", "scheduler": "sched.", "scheduler?": "sched.?"}
 """Classes on a narrow terminal."""
 
 HELD = ("stalled_gpu_seconds", "lost_work_gpu_seconds", "starting_gpu_seconds")
@@ -84,7 +84,7 @@ def brief(row: facts.Row) -> facts.Row:
         "at_utc": row["interrupted_at"],
         "run": row["run"] or row["run_id"],
         "job": row["job_id"],
-        "class": row["class"],
+        "class": f"{row['class']}?" if is_class_weak(row) else row["class"],
         "cause": row["cause"],
         "sure": sure(row),
         "node": row["culprit_node"],
@@ -120,8 +120,19 @@ def summary(found: list[facts.Row]) -> list[str]:
             f"{gpu_hours(sum(waiting(r) or 0 for r in priced))} waiting for the next start (down)"
         )
     lines += unpriced(found)
-    if any(is_weak(row) for row in found):
-        lines.append(f"? = weak: below {WEAK:.0%}, likelier wrong than right")
+    return lines + marks(found)
+
+
+def marks(found: Sequence[Row]) -> list[str]:
+    """Return what the question marks mean: a weak cause says nothing against the class, nor a weak class against the cause."""
+    weak = [row for row in found if is_weak(row)]
+    lines = []
+    if weak:
+        planned = sum(bool(row["is_planned"]) and not is_class_weak(row) for row in weak)
+        anyway = f"; {planned} of {len(weak)} planned all the same, whichever cause it was" if planned else ""
+        lines.append(f"? = weak: the cause is below {WEAK:.0%}, so that another one is likelier{anyway}")
+    if any(is_class_weak(row) for row in found):
+        lines.append(f"? after a class = the class is below {WEAK:.0%}, so that another one is likelier")
     return lines
 
 

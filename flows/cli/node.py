@@ -18,7 +18,7 @@ from flows.cli.words import counted, gpu_hours, sure
 QUERIES = {
     "states": "select started_at, ended_at, state, reason, set_by from marts.node_states where node = ? order by started_at",
     "faults": """
-        select class, code, device, first_at, last_at, events, cleared_at, cleared_by, text, is_fatal, evidence_class
+        select class, code, device, gpu_index, first_at, last_at, events, cleared_at, cleared_by, text, is_fatal, evidence_class
         from marts.faults
         where node = ?
         order by first_at
@@ -64,7 +64,7 @@ def node(
         say_wrapped(exposure(row), 2)
     _say_part("States", found["states"], _STATES_NARROW)
     _say_part("Faults, fatal ones first", grouped(found["faults"]), FAULTS_NARROW)
-    _say_part("Blamed for", [_blamed(row) for row in found["interruptions"]], _BLAMED_NARROW)
+    _say_part("Blamed for", [_blamed(row, found["faults"]) for row in found["interruptions"]], _BLAMED_NARROW)
     attempts = found["attempts"]
     more = f", the last {MAX_ATTEMPTS} of {len(attempts)}" if len(attempts) > MAX_ATTEMPTS else ""
     _say_part(f"Attempts{more}", attempts[-MAX_ATTEMPTS:], _ATTEMPTS_NARROW)
@@ -135,13 +135,14 @@ def _say_part(heading: str, found: list[facts.Row], narrow: Steps) -> None:
         say("none")
 
 
-def _blamed(row: facts.Row) -> facts.Row:
+def _blamed(row: facts.Row, faults: list[facts.Row]) -> facts.Row:
+    indexes = {fault["device"]: fault["gpu_index"] for fault in faults if fault["gpu_index"] is not None}
     return {
         "id": row["interruption_id"][: facts.ID_DIGITS],
         "interrupted_at": row["interrupted_at"],
         "run": row["run"] or row["run_id"],
         "cause": row["cause"],
         "sure": sure(row),
-        "gpu": row["culprit_gpu"],
+        "gpu": indexes.get(row["culprit_gpu"], row["culprit_gpu"]),
         "lost_gpu_hours": gpu_hours(row["lost_gpu_seconds"]),
     }

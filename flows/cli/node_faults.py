@@ -17,7 +17,7 @@ def grouped(faults: list[facts.Row]) -> list[facts.Row]:
     """Return lines of a table: fatal faults by class and device, then the others; what harms no machine is one line each.
 
     Args:
-        faults: class, code, device, first_at, last_at, events, cleared_at, text, is_fatal, evidence_class; by first_at.
+        faults: class, code, device, gpu_index, first_at, last_at, events, cleared_at, text, is_fatal, evidence_class; by first_at.
     """
     groups: dict[tuple[bool, str, str | None], list[facts.Row]] = {}
     for fault in faults:
@@ -36,7 +36,10 @@ def _class(fault: facts.Row) -> str:
 
 
 def _device(fault: facts.Row) -> str | None:
-    return None if _class(fault) in (USER, CORRECTED) else fault["device"]
+    """Return the device; a GPU by its index where the inventory tells it: logs call one GPU by several names."""
+    if _class(fault) in (USER, CORRECTED):
+        return None
+    return fault["device"] if fault.get("gpu_index") is None else f"GPU {fault['gpu_index']}"
 
 
 def _with_devices_joined(

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from flows.cli import facts
+from flows.cli.paper_figures import say_figures
+from flows.cli.replay_causes import say_causes
 from flows.cli.scores import say_score
-from flows.cli.tables import say_table
 from flows.cli.terminal import clean, say, say_wrapped, title
 from flows.cli.words import gpu_hours
-from flows.score import CauseCount, Score
+from flows.score import Score
 
 AT_GPUS = 100_000
 PRODUCTIVE = "productive"
@@ -27,22 +28,6 @@ left join (
 left join (select a.run_id, max(a.nodes) as nodes from marts.attempts as a group by all) as held on r.run_id = held.run_id
 order by r.elapsed_gpu_seconds desc
 limit 1
-"""
-
-CAUSES = """
-select c.code as cause, c.label, c.table5_row, c.class,
-    f.as_printed::bigint as published, p.as_printed as printed, p.as_recomputed as "is"
-from reference.causes as c
-left join marts.published_figures as f on c.code = f.cause and f.unit = 'interruptions'
-left join marts.published_figures as p on c.code = p.cause and p.unit = 'percent'
-order by c.table5_row nulls last, c.class desc, c.code
-"""
-
-DOUBTFUL = """
-select f.*
-from marts.published_figures as f
-where not f.is_sound or f.figure like 'hardware_share_percent%'
-order by f.figure_order
 """
 
 LEDGER = """
@@ -71,11 +56,11 @@ def say_replay(settings: facts.Config, score: Score, *, is_published: bool) -> N
         say("no run is tracked in these exports")
         return
     _say_headline(found[0])
-    _say_causes(settings, score, is_published=is_published)
+    say_causes(settings, score, is_published=is_published)
     title("Against the truth")
     say_score(score)
     if is_published:
-        _say_figures(settings)
+        say_figures(settings)
     _say_waterfall(facts.rows(settings, LEDGER, [found[0]["run_id"]]), score)
 
 
@@ -93,58 +78,16 @@ def _say_headline(run: Row) -> None:
         f"interruptions            {run['interruptions']:,} = {run['planned']:,} planned + {run['unexpected']:,} unexpected"
     )
     if run["unexpected"]:
-        say(f"hours to an unexpected   {_interval(run, 'mtti_unexpected_hours')}; to any {run['mtti_hours']:.2f}")
-        say(f"the same at {AT_GPUS:,} GPUs {_interval(run, 'at_hours')}, at this rate per node")
+        say("mean time to interruption (MTTI), in hours")
+        say(f"  any                    {run['mtti_hours']:.2f}")
+        say(f"  unexpected             {_interval(run, 'mtti_unexpected_hours')}")
+        say_wrapped(f"  at {AT_GPUS:,} GPUs        {_interval(run, 'at_hours')}: unexpected, at this rate per node", 25)
     say(f"effective training time  {run['effective_training_time']:.2%}")
     say(f"recovered by people      {run['manual']} of {run['interruptions']:,} times")
 
 
 def _interval(row: Row, name: str) -> str:
     return f"{row[name]:.2f} (95% interval {row[f'{name}_lower']:.2f} to {row[f'{name}_upper']:.2f})"
-
-
-def _say_causes(settings: facts.Config, score: Score, *, is_published: bool) -> None:
-    title(
-        "What stopped it: Table 5 as published, found and true" if is_published else "What stopped it: found and true"
-    )
-    counts = {c.cause: c for c in score.by_cause()}
-    rows: list[dict[str, Any]] = []
-    for row in facts.rows(settings, CAUSES):
-        count = counts.get(row["cause"], CauseCount(row["cause"], 0, 0, 0, 0))
-        if row["cause"] in counts or (is_published and row["table5_row"] is not None):
-            published = {name: row[name] for name in ("published", "printed", "is")} if is_published else {}
-            numbers = {"found": count.found, "true": count.true, "right": count.right, "not in exports": count.untold}
-            rows.append({"cause": row["label"], "class": row["class"], **published, **numbers})
-    unexpected = [row for row in rows if row["class"] == "unexpected"]
-    total = {name: _sum(unexpected, name) for name in rows[0] if name not in ("cause", "class")}
-    rows.append({"cause": "All unexpected", **total})
-    for row in rows:
-        row |= {name: f"{row[name]:.1f}%" for name in ("printed", "is") if row.get(name) is not None}
-    columns = [name for name in rows[0] if name != "class"]
-    narrow = (("not in exports", 0), ("printed", 0), ("is", 0), ("cause", 20), ("cause", 10))
-    say_table(rows, columns, narrow=narrow, right=columns[1:])
-
-
-def _sum(rows: list[dict[str, Any]], name: str) -> float:
-    numbers: list[float] = [row[name] for row in rows if row[name] is not None]
-    return sum(numbers)
-
-
-def _say_figures(settings: facts.Config) -> None:
-    title("Figures of the paper that its own counts do not bear out, or bear out in one reading only")
-    for row in facts.rows(settings, DOUBTFUL):
-        unit = "%" if row["unit"] == "percent" else f" {row['unit']}"
-        here = "" if row["in_warehouse"] is None else f", {_figure(row['in_warehouse'])}{unit} found here"
-        say_wrapped(
-            f"{_figure(row['as_printed'])}{unit} printed, {_figure(row['as_recomputed'])}{unit} by its counts{here}: "
-            f"{row['meaning']}",
-            4,
-        )
-        say_wrapped(f"    {row['verdict']}: {row['trace']}", 6)
-
-
-def _figure(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def _say_waterfall(measured: list[facts.Row], score: Score) -> None:

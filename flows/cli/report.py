@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from flows.cli import facts
+from flows.cli.evidence import say_evidence
 from flows.cli.interruptions import held, unpriced, waiting
-from flows.cli.terminal import clean, here, say, say_wrapped, shown, title
-from flows.cli.words import WEAK, command, confidence, counted, gpu_hours, is_labelled, is_weak, spoken
+from flows.cli.terminal import clean, say, say_wrapped, shown, title
+from flows.cli.words import (
+    WEAK,
+    command,
+    confidence,
+    counted,
+    gpu_hours,
+    is_class_weak,
+    is_labelled,
+    is_weak,
+    spoken,
+)
 
 Row = Mapping[str, Any]
 
-PLACES = 5
-"""Places of one record that the report names; the rest are counted."""
-
 INDENT = 12
 """Where the words begin behind "verdict" and its like."""
-
-ROLES = {
-    "initiating": "what began it",
-    "cascade": "followed from it",
-    "clean-up": "the job being torn down",
-    "bystander": "a fault, but not this one's cause",
-    "noise": "says nothing about it",
-}
-"""Roles of evidence in the order of the report, in words."""
 
 HARDWARE = {
     "confirmed": "confirmed: a fatal device event, a failed diagnostic or a replaced part says so",
@@ -37,20 +35,20 @@ _LOST = (("stalled", "no progress before the end"), ("lost_work", "done again si
          ("starting", "starting up again"))  # fmt: skip
 
 
-def say_report(row: Row) -> None:
-    """Print an interruption with its evidence: what stopped, why, what proves it, what it cost, what would help."""
+def say_report(row: Row, *, is_all: bool = False) -> None:
+    """Print an interruption: what stopped, why, what proves it (`is_all`: every piece), what it cost, what would help."""
     title(headline(row))
     for line in [*_what(row), *_verdict(row)]:
         say_wrapped(line, INDENT)
-    _say_evidence(row["evidence"])
+    say_evidence(row, is_all=is_all)
     say()
     for line in costs(row):
-        say(line)
+        say_wrapped(line, 4)
     if hints := advice(row):
         say()
         say("Surer with:")
         for hint in hints:
-            say(f"  - {hint}")
+            say_wrapped(f"  - {hint}", 4)
 
 
 def headline(row: Row) -> str:
@@ -83,11 +81,11 @@ def _verdict(row: Row) -> list[str]:
     if row["cause"] == "unknown":
         lines = [f"  verdict   unknown: {row['unknown_reason'] or 'nothing speaks for a cause'}; class {row['class']}"]
     else:
-        weak = f", weak: below {WEAK:.0%}, likelier wrong than right" if is_weak(row) else ""
+        weak = f", weak: below {WEAK:.0%}, so that another cause is likelier than this one" if is_weak(row) else ""
         how = "operator's label" if is_labelled(row) else f"{confidence(row['confidence'])} sure{weak}"
         name = f"{row.get('label') or row['cause']} ({row['cause']}), {how}"
         category = f", category {row['category']}" if row.get("category") else ""
-        lines = [f"  verdict   {name}; class {row['class']}{category}"]
+        lines = [f"  verdict   {name}; class {_class(row)}{category}"]
         if row.get("hardware"):
             lines.append(f"  hardware  {HARDWARE.get(row['hardware'], row['hardware'])}")
     if row["culprit_node"]:
@@ -100,56 +98,21 @@ def _verdict(row: Row) -> list[str]:
     return lines
 
 
+def _class(row: Row) -> str:
+    """Return the class; how sure that is where it is not as sure as the cause: causes of one class may rival each other."""
+    share = row.get("class_confidence")
+    if share is None or is_labelled(row) or not (row["is_planned"] or is_weak(row) or is_class_weak(row)):
+        return str(row["class"])
+    weak = f", weak: below {WEAK:.0%}, so that another class is likelier" if is_class_weak(row) else ""
+    return f"{row['class']} ({confidence(share)} sure{weak})"
+
+
 def _else(row: Row) -> str:
     """Return the runner-up; of a labelled interruption that is what the program says by itself."""
     cause = row["runner_up_cause"]
     is_sure = not (is_labelled(row) and cause == "unknown")
     share = f", {confidence(row['runner_up_confidence'])}" if is_sure else ""
     return f"{'the program says: ' if is_labelled(row) else ''}{cause}{share}"
-
-
-def _say_evidence(evidence: list[Row]) -> None:
-    say()
-    if not evidence:
-        say("Evidence: none in the window.")
-        return
-    say("Evidence, by its part:")
-    say_wrapped(f"  ({'; '.join(f'{role} = {meaning}' for role, meaning in ROLES.items())})", 3)
-    order = list(ROLES)
-    for item in sorted(evidence, key=lambda e: order.index(e["role"]) if e["role"] in ROLES else len(order)):
-        device = "" if item["gpu"] is None else f" GPU {clean(item['gpu'])}"
-        what = f"{clean(item['node'])}{device}  {clean(item['class'])}{_several(item)}"
-        say(f"  {item['role']:<10} {when(item['seconds_before_end']):>16}  {what}")
-        say(f"             {clean(item['text'])}")
-        for place in item["places"][:PLACES]:
-            say(f"             {here(place)}")
-        if (more := len(item["places"]) - PLACES) > 0:
-            say(f"             and {counted(more, 'more place')}")
-
-
-def _several(item: Row) -> str:
-    """Return how many events one piece of evidence stands for, and until when they came."""
-    if (item["events"] or 1) <= 1:
-        return ""
-    return f", {counted(item['events'], 'event')}" + _until(item["occurred_at"], item["last_at"])
-
-
-def _until(first: datetime | None, last: datetime | None) -> str:
-    if last is None or last == first:
-        return ""
-    last = last.astimezone(UTC)
-    is_same_day = first is not None and first.astimezone(UTC).date() == last.date()
-    return f", until {last:%H:%M:%S}" if is_same_day else f", until {last:%Y-%m-%d %H:%M:%S}"
-
-
-def when(seconds_before_end: float | None) -> str:
-    """Return when evidence happened, seen from the end of the attempt."""
-    if seconds_before_end is None:
-        return "at no known time"
-    if seconds_before_end == 0:
-        return "at the end"
-    side = "before" if seconds_before_end > 0 else "after"
-    return f"{spoken(abs(seconds_before_end))} {side}"
 
 
 def costs(row: Row) -> list[str]:

@@ -7,12 +7,20 @@ from itertools import islice
 
 from flows.cli import facts
 from flows.cli.tables import Row, Steps, say_table
-from flows.cli.terminal import note, say, say_wrapped, shown, title
+from flows.cli.terminal import note, say, say_prose, say_wrapped, shown, title
 from flows.cli.words import confidence, counted, gpu_hours
 from flows.evaluate_runs import RunScore
-from flows.score import Score
+from flows.score import CauseCount, Score, Verdict
 from flows.truth import Truth
 
+Mistake = tuple[Truth, Verdict, list[str]]
+"""What is true, what was said, and what differs."""
+
+ADD_UP = (
+    "true = right + wrong + not tellable. Right: the verdict is the true cause, or one accepted for it. "
+    "Not tellable: the exports do not show the cause. Found counts verdicts, right or wrong: where another cause "
+    "was accepted, right may exceed it."
+)
 SHOWN = 40
 """Rows that a list of mistakes shows at most; `--json` holds all of them."""
 
@@ -55,11 +63,9 @@ def say_tables(score: Score) -> None:
     """Print the score by cause, by confidence, and the ledger of each run that the truth tells."""
     if causes := score.by_cause():
         title("By cause")
-        rows = [
-            {"cause": c.cause, "true": c.true, "found": c.found, "right": c.right, "not in exports": c.untold}
-            for c in causes
-        ]
-        _say_some(rows, (("not in exports", 0), ("cause", 20)))
+        rows = [{"cause": c.cause, **cause_numbers(c)} for c in causes]
+        _say_some(rows, (("cause", 20), ("cause", 12)))
+        say_prose(ADD_UP)
     if bins := score.calibration():
         title("By confidence (over identifiable causes)")
         rows = [
@@ -72,8 +78,26 @@ def say_tables(score: Score) -> None:
             for b in bins
         ]
         say_table(rows, tuple(rows[0]), right=("said", "on average", "right"))
+        say_prose("Confidences are calibrated where said and right agree: of verdicts 90% sure, nine in ten are right.")
     for run in score.runs:
         say_ledger(run)
+
+
+def cause_numbers(count: CauseCount) -> dict[str, int]:
+    """Return a cause's columns; `ADD_UP` says what they mean."""
+    return {
+        "true": count.true,
+        "found": count.found,
+        "right": count.told_right,
+        "wrong": count.wrong,
+        "not tellable": count.untold,
+    }
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a difference with its sign; without one where it rounds to nothing."""
+    text = f"{value:+,.{digits}f}"
+    return text if text.strip("+-0.") else text[1:]
 
 
 def say_ledger(run: RunScore) -> None:
@@ -88,8 +112,8 @@ def say_ledger(run: RunScore) -> None:
             "state": state,
             "measured": gpu_hours(found),
             "true": gpu_hours(true),
-            "difference": gpu_hours(found - true),
-            "points": f"{100 * (found - true) / total:+.3f}",
+            "difference": signed((found - true) / 3600, 2),
+            "points": signed(100 * (found - true) / total, 3),
         }
         for state, true, found in states
     ]
@@ -112,9 +136,16 @@ def _say_shares(score: Score) -> None:
         note(
             f"not scored: {outside} without a truth outside {since} to {until} UTC; --since and --until set the period"
         )
-    say(f"cause right           {score.causes}" + ("" if score.brier is None else f"; Brier score {score.brier:.3f}"))
-    if score.unidentifiable.of:
-        say(f"cause not in exports  {score.unidentifiable} answered as accepted")
+    untold = score.unidentifiable
+    of = " of those that the exports can tell" if untold.of else ""
+    brier = "" if score.brier is None else f"; Brier score {score.brier:.3f}"
+    say_wrapped(f"cause right           {score.causes}{of}{brier}", 22)
+    if untold.of:
+        say_wrapped(
+            f"cause not tellable    {untold.of:,} more, which these exports do not show; "
+            f"the verdict on {untold.right or 'none'} of them is accepted all the same",
+            22,
+        )
     say(f"planned or not right  {score.planned}")
     say(f"node right            {score.nodes}")
 
@@ -127,7 +158,7 @@ def _say_run(run: RunScore) -> None:
     if (error := run.effective_training_time_error) is not None:
         measured = run.found["effective_training_time"]
         parts.append(
-            f"effective training time {measured:.2%}, truly {run.truth.effective_training_time:.2%} ({100 * error:+.2f} points)"
+            f"effective training time {measured:.2%}, truly {run.truth.effective_training_time:.2%} ({signed(100 * error, 2)} points)"
         )
     parts += [
         f"{found:,} {name}" + ("" if found == true else f", truly {true:,}") for name, true, found in run.counts()
@@ -136,10 +167,20 @@ def _say_run(run: RunScore) -> None:
 
 
 def _say_wrong(score: Score) -> None:
+    """Print what is wrong: first what could have been known, then what the exports cannot tell."""
     wrong = score.wrong()
-    if not wrong:
-        return
-    title("Wrong")
+    told = [found for found in wrong if found[0].is_identifiable]
+    untold = [found for found in wrong if not found[0].is_identifiable]
+    if told:
+        _say_mistakes("Wrong", told)
+    if untold:
+        _say_mistakes("Wrong, where the exports cannot tell the cause", untold)
+    if any(t.signature for t, _, _ in wrong):
+        say_prose("signature = how the cause showed itself, in the words of the file of truths")
+
+
+def _say_mistakes(heading: str, wrong: Sequence[Mistake]) -> None:
+    title(heading)
     rows = [
         {
             "interrupted_at": t.interrupted_at,

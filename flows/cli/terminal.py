@@ -14,6 +14,9 @@ from typing import TextIO
 
 from flows.cli.words import pasteable
 
+PROSE_WIDTH = 100
+"""Columns of a sentence where there is no terminal."""
+
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -52,10 +55,15 @@ def say(text: str = "") -> None:
 
 def say_wrapped(text: str, indent: int = 0) -> None:
     """Print a line of facts, on a terminal over as many lines as its width needs, those that follow indented."""
-    if not sys.stdout.isatty():
+    if sys.stdout.isatty():
+        say_prose(text, indent)
+    else:
         say(text)
-        return
-    width = max(shutil.get_terminal_size().columns, indent + 20)
+
+
+def say_prose(text: str, indent: int = 0) -> None:
+    """Print a sentence over as many lines as the terminal's width needs, as COLUMNS says, or 100; no program reads it."""
+    width = max(shutil.get_terminal_size((PROSE_WIDTH, 24)).columns, indent + 20)
     lines = textwrap.wrap(
         clean(text), width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -78,7 +86,9 @@ def fail(text: str) -> None:
 
 
 def title(text: str) -> None:
-    """Print a heading to standard output, after an empty line."""
+    """Print a heading to standard output, after an empty line; on a terminal over as many lines as its width needs."""
+    if sys.stdout.isatty():
+        text = textwrap.fill(clean(text), shutil.get_terminal_size().columns, subsequent_indent="  ")
     _write(sys.stdout, f"\n{text}", "bold")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 WEAK = 0.5
-"""Below this, a verdict is likelier wrong than right, and is marked."""
+"""A cause, or a class, that is less probable than this has more against it than for it, and is marked."""
 
 config_given: ContextVar[Path | None] = ContextVar("config_given", default=None)
 """The `--config` of the command that runs: a command to paste needs it too."""
@@ -52,7 +52,7 @@ def confidence(share: float | None) -> str:
 
 
 def sure(row: Mapping[str, Any]) -> str:
-    """Return how sure a verdict is; a weak one with a question mark; "label" where an operator set it.
+    """Return how sure a verdict's cause is; a weak one with a question mark; "label" where an operator set it.
 
     "Unknown" finds nothing to be sure of: a dash.
     """
@@ -69,8 +69,17 @@ def is_labelled(row: Mapping[str, Any]) -> bool:
 
 
 def is_weak(row: Mapping[str, Any]) -> bool:
-    """Tell whether a verdict names a cause that is likelier wrong than right."""
-    return row["cause"] != "unknown" and row["confidence"] is not None and row["confidence"] < WEAK
+    """Tell whether a verdict names a cause that is likelier wrong than right, judged by the percentage that is shown."""
+    return row["cause"] != "unknown" and _is_below(row["confidence"])
+
+
+def is_class_weak(row: Mapping[str, Any]) -> bool:
+    """Tell whether another class (planned, unexpected, scheduler) is likelier than the verdict's."""
+    return _is_below(row.get("class_confidence"))
+
+
+def _is_below(share: float | None) -> bool:
+    return share is not None and round(share * 100) < round(WEAK * 100)
 
 
 def program() -> str:

@@ -104,10 +104,58 @@ def test_an_unknown_cause_is_no_finding(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_weak_verdict_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     weak = interruption(confidence=0.29)
-    assert "29% sure, weak: below 50%" in printed(capsys, weak)
+    assert "29% sure, weak: below 50%, so that another cause is likelier than this one" in printed(capsys, weak)
     assert brief(weak)["sure"] == "29%?"
     assert any(line.startswith("? = weak") for line in summary([weak]))
     assert not any(line.startswith("?") for line in summary([interruption()]))
+
+
+def test_a_rival_of_the_same_class_leaves_the_class_sure(capsys: pytest.CaptureFixture[str]) -> None:
+    row = interruption(cause="operator_change", confidence=0.49, runner_up_cause="planned_maintenance",
+                       runner_up_confidence=0.5, is_planned=True, class_confidence=0.993, **{"class": "planned"})  # fmt: skip
+    out = printed(capsys, row)
+    assert "49% sure, weak: below 50%" in out
+    assert "class planned (99% sure)" in out
+    assert (brief(row)["sure"], brief(row)["class"]) == ("49%?", "planned")
+    assert "1 of 1 planned all the same, whichever cause it was" in summary([row])[-1]
+    other = interruption(confidence=0.49, class_confidence=0.45)
+    assert "class unexpected (45% sure, weak: below 50%, so that another class is likelier)" in printed(capsys, other)
+    assert brief(other)["class"] == "unexpected?"
+    assert summary([other])[-1].startswith("? after a class")
+
+
+def crowd() -> list[dict[str, Any]]:
+    own = [evidence(weight=9.0), *(evidence(role="cascade", weight=float(n), text=f"own {n}") for n in range(1, 14))]
+    loose = evidence(role="cascade", node=None, weight=2.5, text="of no node", **{"class": "state_failed"})
+    elsewhere = evidence(role="cascade", node="n7", weight=99.0, text="elsewhere")
+    noise = [evidence(role="noise", node=f"n{n}", weight=None, **{"class": "oom_kill"}) for n in range(2, 39)]
+    return [*noise, elsewhere, *own, loose]
+
+
+def test_the_verdicts_own_evidence_is_shown_and_the_rest_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """The blamed node's and those of no node, heaviest first, before what other nodes show."""
+    out = printed(capsys, interruption(evidence=crowd()))
+    assert re.findall(r"^ +(own \d+|of no node|elsewhere)$", out, re.MULTILINE) == [
+        f"own {n}" for n in range(13, 4, -1)
+    ]
+    assert "37 more of noise on other nodes: 37 oom_kill" in out
+    assert "1 more of cascade on other nodes: 1 link_down" in out
+    assert re.search(r"explain 0123456789 --all.* shows them", out)
+    assert len(out.splitlines()) < 60
+
+
+def test_all_evidence_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    report.say_report(interruption(evidence=crowd()), is_all=True)
+    out = capsys.readouterr().out
+    assert out.count("kern.log:1") == len(crowd())
+    assert "more of" not in out
+
+
+def test_an_unknown_cause_shows_the_trouble_near_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    near = evidence(role="bystander", node="n4", text="near", weight=None, seconds_before_end=-3)
+    far = evidence(role="bystander", node="n5", text="far", weight=None, seconds_before_end=900)
+    out = printed(capsys, interruption(cause="unknown", culprit_node=None, evidence=[far, near]))
+    assert out.index("near\n") < out.index("far\n")
 
 
 def test_a_label_is_an_operators_word_not_a_probability(capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,6 +237,12 @@ def test_faults_are_grouped_fatal_ones_first() -> None:
     ]
     first = grouped(faults)[0]
     assert (first["first_at"], first["last_at"]) == (T0 + timedelta(minutes=1), T0 + timedelta(minutes=2))
+
+
+def test_a_gpu_is_called_by_its_index_where_it_is_known() -> None:
+    """A diagnostic names the index, the kernel the PCI address: one GPU."""
+    faults = [fault(0, gpu_index=3), fault(1, device="3", gpu_index=3), fault(2, device="0000:bb:00.0", gpu_index=None)]
+    assert [(f["device"], f["faults"]) for f in grouped(faults)] == [("GPU 3", 2), ("0000:bb:00.0", 1)]
 
 
 def test_what_harms_no_machine_is_one_line_each() -> None:

@@ -89,6 +89,15 @@ def test_years_that_differ_are_never_left_out() -> None:
     assert narrow([*rows, {**rows[0], "run": "b"}])[0] == ("run", 14)
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_evidence_is_wrapped_to_the_terminal(demo_folder: Path, columns: int) -> None:
+    """All but paths, which have no place to break."""
+    lines, _ = on_terminal(columns, "explain", "--last", "--all", "--config", str(demo_folder / "goodput.toml"))
+    words = [line for line in lines if len(line.split()) > 1]
+    assert any(line.startswith("  initiating") for line in words)
+    assert max(map(len, words)) <= columns
+
+
 @pytest.mark.parametrize("command", [["explain", "--job", "14"], ["node", "gpu008"]])
 def test_sentences_are_wrapped_to_the_terminal(demo_folder: Path, command: list[str]) -> None:
     lines, _ = on_terminal(80, *command, "--config", str(demo_folder / "goodput.toml"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.cli import landed
-from flows.cli.words import command, confidence, config_given, counted, is_weak, pasteable, program, sure
+from flows.cli.words import command, confidence, config_given, counted, is_class_weak, is_weak, pasteable, program, sure
 
 
 def test_what_is_counted_agrees_with_its_number() -> None:
@@ -40,6 +40,18 @@ def test_a_weak_verdict_is_marked_and_an_unknown_one_is_no_finding() -> None:
     assert sure({"cause": "nic", "confidence": None}) == "-"
     assert sure({"cause": "unknown", "confidence": 0.68}) == "-"
     assert not is_weak({"cause": "unknown", "confidence": 0.3})
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.496, "50%"), (0.494, "49%?")])
+def test_what_is_marked_agrees_with_what_is_shown(share: float, expected: str) -> None:
+    assert sure({"cause": "nic", "confidence": share}) == expected
+
+
+def test_a_class_may_be_sure_where_the_cause_is_not() -> None:
+    row = {"cause": "operator_change", "confidence": 0.49, "class_confidence": 0.99}
+    assert (is_weak(row), is_class_weak(row)) == (True, False)
+    assert is_class_weak({**row, "class_confidence": 0.45})
+    assert not is_class_weak({"cause": "nic", "confidence": 0.3})
 
 
 @pytest.fixture

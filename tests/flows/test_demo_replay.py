@@ -75,15 +75,56 @@ def test_the_papers_fleet_is_compared_with_it(folder: Path, capsys: pytest.Captu
     score = score_of(settings, folder / "truth.jsonl", 3600)
     replay_report.say_replay(settings, score, is_published=True)
     out = capsys.readouterr().out
-    table = out.partition("Table 5 as published, found and true\n")[2].partition("\n\n")[0].splitlines()
+    table = section(out, "What stopped it: Table 5 as published, true and found")
     assert table[1].split()[:5] == ["Faulty", "GPU", "148", "30.1%", "35.3%"]
-    assert table[-1].split()[:5] == ["All", "unexpected", "419", "94.9%", "100.0%"]
-    assert len([row for row in table if "%" in row]) == 19
-    assert "58.7% printed, 64.0% by its counts: share of GPU issues" in out
-    assert "repeats the misprint: 268 of 419" in out
+    [total] = [row for row in table if row.startswith("All unexpected")]
+    assert total.split()[:5] == ["All", "unexpected", "419", "94.9%", "100.0%"]
+    assert len([row for row in table if re.search(r"\d%", row)]) == 19
+    assert [row.split()[2] for row in table if re.match("All (planned|interruptions)", row)] == ["47", "466"]
+    prose = " ".join(out.split())
+    assert "58.7% printed, 64.0% by its counts: share of GPU issues" in prose
+    assert "repeats the misprint: 268 of 419" in prose
+    assert prose.count("78% printed") == 1
     for share in ("76.6%", "78.3%", "85.0%"):
-        assert f"78% printed, {share} by its counts" in out
-    assert "94.9% printed, 100% by its counts: sum of the printed percentages" in out
+        assert f"{share} by its counts" in prose
+    assert "94.9% printed, 100% by its counts: sum of the printed percentages" in prose
+    assert "at least one a day printed" in prose
+    assert "planned of all kinds: 0.87 a day by its counts" in prose
+
+
+def section(out: str, heading: str) -> list[str]:
+    """The lines after a heading, up to the next one; a table's blank lines do not end it."""
+    return out.partition(f"{heading}\n")[2].partition("\nAgainst the truth")[0].splitlines()
+
+
+def test_the_table_of_causes_adds_up(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every row, block and total: true = right + wrong + not tellable; the totals are those of the truth."""
+    settings = facts.configuration(folder / "goodput.toml")
+    score = score_of(settings, folder / "truth.jsonl", 3600)
+    replay_report.say_replay(settings, score, is_published=False)
+    rows = {}
+    for line in section(capsys.readouterr().out, "What stopped it: true and found"):
+        if found := re.fullmatch(r"(\S.*?)((?: +\d+){5})", line):
+            rows[found[1]] = [int(number) for number in found[2].split()]
+    assert all(true == right + wrong + untold for true, _, right, wrong, untold in rows.values())
+    totals = {name: rows.pop(f"All {name}") for name in ("unexpected", "planned", "interruptions")}
+    assert [sum(column) for column in zip(*rows.values(), strict=True)] == totals["interruptions"]
+    [run] = read(folder / "truth.jsonl").runs
+    assert {name: row[0] for name, row in totals.items()} == {name: getattr(run, name) for name in totals}
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_report_fits_its_width(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    settings = facts.configuration(folder / "goodput.toml")
+    score = score_of(settings, folder / "truth.jsonl", 3600)
+    replay_report.say_replay(settings, score, is_published=True)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
+    assert len(lines) > 60
+    assert [line for line in lines if len(line.rstrip()) > columns] == []
 
 
 def test_the_waterfall_ends_at_what_is_left(goodput: Goodput, folder: Path) -> None:
@@ -145,5 +186,6 @@ def test_a_replay_that_cannot_be_leaves_nothing(tmp_path: Path, wrong: Replay) -
 def test_wrong_options_are_told(goodput: Goodput, tmp_path: Path) -> None:
     ran = goodput("demo", tmp_path / "d", "--mix", "none")
     assert (ran.code, "llama3" in ran.err) == (2, True)
+    assert "generating" not in ran.err, "nothing is said to begin that cannot be done"
     ran = goodput("demo", tmp_path / "d", "--example", "slurm", "--seed", "3")
     assert (ran.code, "leave --seed" in ran.err) == (2, True)

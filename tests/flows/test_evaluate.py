@@ -357,8 +357,9 @@ def test_the_command_tells_of_runs_causes_and_confidences(goodput: Goodput, demo
     assert re.search(r"^\S+ \S+ +\S+ +cause +nic +planned_maintenance +\w+ +blown_fuse$", out, re.MULTILINE)
     assert re.search(r"effective training time 2\d\.\d\d%, truly 30\.00% \(-\d\.\d\d points\)", out)
     assert "2 planned, truly 3" in out
-    assert re.search(r"^gpu_faulty +2 +2 +2 +0$", out, re.MULTILINE)
-    assert re.search(r"^productive +2\.51 +2\.51 +-?0\.00 +[+-]0\.\d{3}$", out, re.MULTILINE)
+    assert "Confidences are calibrated where said and right agree" in out
+    assert re.search(r"^gpu_faulty +2 +2 +2 +0 +0$", out, re.MULTILINE)
+    assert re.search(r"^productive +2\.51 +2\.51 +0\.00 +[+-]?0\.\d{3}$", out, re.MULTILINE)
     score = json.loads(goodput("evaluate", file, "--json", *config).out)
     assert sum(c["true"] for c in score["by_cause"]) == 11
     assert sum(b["of"] for b in score["calibration"]) == score["causes"]["of"]

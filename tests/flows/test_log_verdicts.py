@@ -147,6 +147,8 @@ SITUATIONS: dict[str, tuple[Case, tuple[str, str | None, bool]]] = {
             ),
             ("silent_data_corruption", "nan07", False),
         ),
+        # steps had stopped half an hour before somebody gave up: no orderly stop, and no cause is told
+        (Case("stuck", "CANCELLED", "0:0", held=1800), ("unknown", None, False)),
         # a node that is left out, and nothing else: the node is suspected, the part unknown
         (Case("gone", "NODE_FAIL", "0:0", held=120, swap=3), ("node_unresponsive", "gone03", False)),
     )
@@ -178,3 +180,9 @@ def test_verdict(name: str, verdicts: Site) -> None:
         "select class, node, role, weight, text from marts.interruption_evidence "
         f"where interruption_id = '{rows[0]['interruption_id']}'"
     )
+
+
+def test_an_unexplained_hang_is_named(verdicts: Site) -> None:
+    """Where nothing speaks for a cause, the verdict says that steps had stopped long before the end."""
+    [reason] = verdicts.column("select unknown_reason from marts.interruptions where run = 'fit-stuck'")
+    assert reason.startswith("steps had stopped 1800 s before the end")

@@ -72,6 +72,42 @@ def test_measured_and_assumed_losses_stand_in_columns_of_their_own(ledger: Site)
     assert bounds == [{"lower": 90, "upper": 150}], "without loss, and with a whole interval lost"
 
 
+def test_pending_work_is_within_the_upper_bound_only(ledger: Site) -> None:
+    """Of 300 s, 100 are kept by a checkpoint; the 170 s since then may be kept too, or be lost."""
+    bounds = ledger.rows(
+        "select round(effective_training_time_lower * 300)::bigint as lower, "
+        "round(effective_training_time * 300)::bigint as now, "
+        "round(effective_training_time_upper * 300)::bigint as upper from marts.runs where run = 'fit-running'"
+    )
+    assert bounds == [{"lower": 100, "now": 100, "upper": 270}]
+
+
+def test_bounds_hold_the_figure_between_them(ledger: Site) -> None:
+    wrong = (
+        "select run from marts.runs where not (0 <= effective_training_time_lower and effective_training_time_lower "
+        "<= effective_training_time and effective_training_time <= effective_training_time_upper "
+        "and effective_training_time_upper <= 1)"
+    )
+    assert ledger.column(wrong) == []
+
+
+def test_a_save_between_lines_without_a_stamp_has_no_length(site: Callable[..., Site]) -> None:
+    """Both of its lines carry the time of the step before; the stamped save after it took ten seconds."""
+    run = Run("bare").job("RUNNING", 0, 300)
+    run.start(0).steps(40, 1, 10).begun(130, 10).saved(130, 10).steps(170, 11, 15).begun(210, 15).saved(220, 15)
+    first = next(i for i, line in enumerate(run.lines) if "saving" in line)
+    for i in (first, first + 1):
+        run.lines[i] = run.lines[i][len("2025-05-04 10:00:00 ") :]
+    made = site(SETTINGS, "2025-05-04T10:05:00Z")
+    made.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
+    made.add("bare.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
+    made.run()
+    saves = made.rows(
+        "select step, begun_at = durable_at as is_same, save_seconds from marts.checkpoints order by step"
+    )
+    assert [tuple(s.values()) for s in saves] == [(10, True, None), (15, False, 10)]
+
+
 def test_nothing_is_assumed_where_the_log_tells_all(ledger: Site) -> None:
     assumed = ledger.column("select run from marts.runs where assumed_gpu_seconds > 0 order by run")
     assert assumed == ["fit-begins_late", "fit-mixed", "fit-no_checkpoints"]

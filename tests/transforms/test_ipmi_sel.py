@@ -118,6 +118,7 @@ MEANINGS = [
     ("Module / Board PEX Switch 0 | Transition to Critical from less severe | Asserted", "sel_board_fault - node - PEX Switch 0"),
     ("Physical Security Chassis Intru | General Chassis intrusion () | Asserted", "sel_intrusion - node - Chassis Intru"),
     ("Version Change #0x1 | Firmware or software change detected | Asserted", "sel_other info node - #0x1"),
+    ("Button Power Button | Power Button pressed | Asserted", "sel_other info node - Power Button"),
     ("Unknown #0xff |  | Asserted", "sel_other - node - #0xff"),
     ("Frobnicator X1 | Reticulated | Asserted", "sel_other - node - Frobnicator X1"),
 ]  # fmt: skip

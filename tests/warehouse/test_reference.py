@@ -115,6 +115,19 @@ def test_causes_are_table_5_and_the_rest() -> None:
     assert {c["class"] for c in causes} == {"unexpected", "planned", "scheduler"}
 
 
+def test_what_is_no_fault_is_named() -> None:
+    """All-clears, boots, shutdowns and cleared logs; whatever ended. Nothing of these is fatal, or a clean-up."""
+    rows = table("event_classes")
+    fine = [r for r in rows if r["is_fault"] == "false"]
+    assert {r["is_fault"] for r in rows} == {"true", "false"}
+    assert {r["evidence_class"] for r in fine if not r["evidence_class"].endswith("_ended")} == {
+        "boot", "reboot", "driver_load", "link_up", "diagnostic_passed", "diagnostic_software_passed", "sel_boot",
+        "sel_log_cleared", "sel_os_shutdown",
+    }  # fmt: skip
+    assert all(r["is_fault"] == "false" for r in rows if r["evidence_class"].endswith("_ended"))
+    assert all(r["is_fatal"] == r["is_cleanup"] == "false" for r in fine)
+
+
 @pytest.mark.parametrize("name", ["evidence_weights", "cause_priors"])
 def test_weights_speak_of_known_causes(name: str) -> None:
     codes = {c["code"] for c in table("causes")}

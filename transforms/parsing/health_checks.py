@@ -85,7 +85,7 @@ _BY_MESSAGE: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("gpu_memory", r"gpu.*(?:\becc\b|row.?remap|retired)|(?:\becc\b|row.?remap|retired).*gpu|double.bit"),
         ("gpu_thermal", r"gpu.*(?:overheat|thermal|temperature)|thermal.*gpu"),
         ("gpu", r"\bgpus?\b|nvidia|dcgm|\bxid\b|fallen off the bus"),
-        ("network_link", r"\bib port|infiniband|link (?:is )?(?:down|flap)|\blinkup\b|mlx5_\d"),
+        ("network_link", r"\bib port|infiniband|link (?:is )?(?:down|flap)|\blinkup\b|mlx5_[0-9]"),
         ("nic", r"ethernet device|\bhca\b"),
         ("disk", r"nvme|smart\b|i/o error|\bdisk\b|\braid\b"),
         ("filesystem", r"mount|read-only file|stale file|gpfs|lustre"),
@@ -101,11 +101,11 @@ _REFINED: dict[str, tuple[str, ...]] = {"gpu": ("nvlink", "gpu_memory", "gpu_the
 _CHECK = re.compile(r"\b((?:check|collect)_[A-Za-z0-9_]+)")
 _ADDRESS = re.compile(rf"(?<![0-9a-fA-F])(?<![0-9a-fA-F]:){ADDRESS}(?!:?[0-9a-fA-F])")
 _GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_GPU_INDEX = _words(r"\bGPU(?: (?:id|index))?[ #:=]{1,2}(\d{1,2})\b(?! (?:gpus?|expected))")
+_GPU_INDEX = _words(r"\bGPU(?: (?:id|index))?[ #:=]{1,2}([0-9]{1,2})\b(?! (?:gpus?|expected))")
 _ADAPTER = re.compile(
-    r"\b((?:mlx[45]_\w*?\d+|hfi1_\d+|bnxt_re\d+|irdma\d+|efa_\d+|ib\d+|eth\d+|en[opsx]\w+))(?::\d+)?\b"
+    r"\b((?:mlx[45]_\w*?[0-9]+|hfi1_[0-9]+|bnxt_re[0-9]+|irdma[0-9]+|efa_[0-9]+|ib[0-9]+|eth[0-9]+|en[opsx]\w+))(?::[0-9]+)?\b"
 )
-_DISK = re.compile(r"\b(nvme\d+(?:n\d+)?|sd[a-z]{1,2}|md\d+)\b")
+_DISK = re.compile(r"\b(nvme[0-9]+(?:n[0-9]+)?|sd[a-z]{1,2}|md[0-9]+)\b")
 _PATH = re.compile(r"(?<![\w/])(/[\w./+@-]*)")
 _CORRECTED = _words(r"(?<!un)(?<!un-)correct(?:ed|able)")
 _UNCORRECTED = _words(r"un-?correct(?:ed|able)|double.bit")

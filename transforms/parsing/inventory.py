@@ -28,7 +28,7 @@ COMMON: Fields = {"node": NODE, "told_at": SEEN_AT}
 
 _MISSING = ("", "-", "n/a", "na", "none", "null", "unknown", "(null)", "not available", "not supported")
 _BRACKETED = r"^\[.*\]$"
-_HAS_ZONE = r"(?:[Zz]|[+-]\d\d:?\d\d)$|^\d{9,10}$"
+_HAS_ZONE = r"(?:[Zz]|[+-][0-9][0-9]:?[0-9][0-9])$|^[0-9]{9,10}$"
 _CONTENT = (
     "cluster", "kind", "node", "gpu_index", "device", "uuid", "serial", "model", "job_id", "rank", "local_rank", "rack", "pod",
     "switch", "driver",
@@ -79,7 +79,7 @@ def value(name: str) -> pl.Expr:
 
 def whole(name: str) -> pl.Expr:
     """Return a field as a whole number from 0; null where it is none."""
-    return value(name).str.extract(r"^(\d{1,9})$").cast(pl.Int64)
+    return value(name).str.extract(r"^([0-9]{1,9})$").cast(pl.Int64)
 
 
 def not_whole(name: str, what: str) -> pl.Expr:

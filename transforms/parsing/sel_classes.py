@@ -31,7 +31,7 @@ _TYPES = sorted(
     reverse=True,
 )  # fmt: skip
 _TYPE = re.compile(rf"({'|'.join(re.escape(t.strip()) for t in _TYPES)})(?:\s+(.*))?", re.IGNORECASE)
-_GPU = re.compile(r"(?<![A-Za-z])GPU[ _-]?\d+|(?<![A-Za-z])GPU(?![A-Za-z])", re.IGNORECASE)
+_GPU = re.compile(r"(?<![A-Za-z])GPU[ _-]?[0-9]+|(?<![A-Za-z])GPU(?![A-Za-z])", re.IGNORECASE)
 _SENSOR_NUMBER = re.compile(r"#0x[0-9a-f]+|#[0-9a-f]+", re.IGNORECASE)
 
 _POWER, _COOLING = r"power (supply|unit)", r"fan|cooling device"
@@ -89,7 +89,8 @@ _KINDS = {
 }
 _PLAIN = frozenset(("sel_boot", "sel_log_cleared", "sel_os_shutdown"))
 _NEWS = re.compile(
-    r"device (installed|enabled)|clock sync|reconfigured|informational|spare\b|change detected|change success"
+    r"device (installed|enabled)|clock sync|reconfigured|informational|spare\b|change detected|change success|"
+    r"button pressed"
 )
 # Events that tell the good state: the one asserted is the other's end.
 _GOOD = re.compile(

@@ -115,16 +115,16 @@ def _change_days(zone: str, year: int) -> frozenset[date]:
 
 
 def _unusual_wall(text: pl.Expr) -> pl.Expr:
-    found = text.str.extract(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?)$").str.replace(" ", "T", literal=True)
+    found = text.str.extract(r"^([0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.[0-9]{1,6})?)$").str.replace(" ", "T", literal=True)
     return found.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
 
 
 def _with_offset(text: pl.Expr) -> pl.Expr:
-    stamp = text.str.replace(r"[Zz]$", "+0000").str.replace(r"([+-]\d\d):(\d\d)$", "${1}${2}")
-    stamp = stamp.str.extract(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d{4})$")
+    stamp = text.str.replace(r"[Zz]$", "+0000").str.replace(r"([+-][0-9][0-9]):([0-9][0-9])$", "${1}${2}")
+    stamp = stamp.str.extract(r"^([0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.[0-9]{1,6})?[+-][0-9]{4})$")
     stamp = stamp.str.replace(" ", "T", literal=True)
     offset = stamp.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_unit="us", time_zone="UTC", strict=False)
-    epoch = text.str.extract(r"^(\d{9,10})$").cast(pl.Int64).mul(1_000_000).cast(_NAIVE).dt.replace_time_zone("UTC")
+    epoch = text.str.extract(r"^([0-9]{9,10})$").cast(pl.Int64).mul(1_000_000).cast(_NAIVE).dt.replace_time_zone("UTC")
     return pl.coalesce(offset, epoch).cast(UTC)
 
 

@@ -29,7 +29,7 @@ _NCCL_KINDS = tuple(
             r"(nccl(?:System|Remote|UnhandledCuda|Internal)Error|ncclInvalid(?:Usage|Argument)|ncclInProgress)",
             r"(IBV_WC_[A-Z_]+)",
             r"(ibv_[a-z_]+)",
-            r"Cuda failure (?:\d+ )?'([^']+)'",
+            r"Cuda failure (?:[0-9]+ )?'([^']+)'",
             r"(Connection closed by remote peer)",
             r"(Got completion from peer)",
             r"Got async event : ([\w ]*\w)",
@@ -37,10 +37,10 @@ _NCCL_KINDS = tuple(
         ),
     )
 )
-_NCCL_HOST = re.compile(r"([A-Za-z][\w.-]*):\d+:\d+ \[\w+\]")
-_WHERE = re.compile(r"[Rr]ank (\d+)(?:, node ([\w.-]+))?")
+_NCCL_HOST = re.compile(r"([A-Za-z][\w.-]*):[0-9]+:[0-9]+ \[\w+\]")
+_WHERE = re.compile(r"[Rr]ank ([0-9]+)(?:, node ([\w.-]+))?")
 _NODE = re.compile(r"\bnode:? ([A-Za-z][\w.-]*)")
-_ITERATION = re.compile(r"iteration #?(\d+)")
+_ITERATION = re.compile(r"iteration #?([0-9]+)")
 _VALIDATION = re.compile(r"Unexpected result \S+ .*\(message='([^']*)'\)")
 # Megatron's own words, then what people's own guards say.
 _FOUND = re.compile(
@@ -51,20 +51,20 @@ _SPIKE = re.compile(
     r"spiky loss|\bloss\b[^|:]{0,30}\b(?:spikes?|spiked|above|exceed(?:s|ed)|diverged)\b", re.IGNORECASE
 )
 _RERUN = re.compile(r"(Possible (?:transient|persistent) error)!|(?:First|Second) rerun: ")
-_SRUN_TASK = re.compile(r"srun: error: (?P<node>[\w.\[\],-]+): tasks? [\d,-]+: (?P<end>.*)")
+_SRUN_TASK = re.compile(r"srun: error: (?P<node>[\w.\[\],-]+): tasks? [0-9,-]+: (?P<end>.*)")
 _STEP_ENDED = re.compile(
     r"(?:slurmstepd(?:-[\w.-]+)?|srun): error: \*\*\* (?:STEP|JOB) \S+ (?:ON (?P<node>[\w.-]+) )?(?:CANCELLED|FAILED) AT \S+"
     r"(?: DUE [Tt][Oo] (?P<why>[A-Za-z ]+?))?(?:,.*|;.*| \*\*\*.*)?$"
 )
 _WHY = {"NODE FAILURE": "NODE_FAIL", "TIME LIMIT": "TIMEOUT", "PREEMPTION": "PREEMPTED", "JOB REQUEUE": "REQUEUED"}
 _OOM_KILL = re.compile(r"oom[-_]kill event|OOM Killed|Out Of Memory", re.IGNORECASE)
-_LAUNCHED = re.compile(r"failed \(exitcode: (-?\d+)\) (?:local_rank: \d+ )?\(pid: \d+\) of")
-_SIGTERM = re.compile(r"received SIGTERM, exiting|Received (?:Signals\.)?SIGTERM|Received \d+ death signal")
+_LAUNCHED = re.compile(r"failed \(exitcode: (-?[0-9]+)\) (?:local_rank: [0-9]+ )?\(pid: [0-9]+\) of")
+_SIGTERM = re.compile(r"received SIGTERM, exiting|Received (?:Signals\.)?SIGTERM|Received [0-9]+ death signal")
 _CRASH = re.compile(
     r"Fatal Python error: ([\w ]+)|(Segmentation fault|Bus error|Illegal instruction)(?: \(core dumped\))?"
 )
 _THROWN = re.compile(r"terminate called after throwing an instance of '([\w:]+)'")
-_WARNING = re.compile(r"\[?W\d{3,4} \d\d:\d\d:\d\d|\bWARNING\b|Warning:|\[rank\d+\]:\[W")
+_WARNING = re.compile(r"\[?W[0-9]{3,4} [0-9][0-9]:[0-9][0-9]:[0-9][0-9]|\bWARNING\b|Warning:|\[rank[0-9]+\]:\[W")
 
 
 def read_error(body: str) -> Found | None:

@@ -81,24 +81,24 @@ NEEDLES = (
     "Host is down",
 )
 _WATCHDOG = re.compile(
-    r"\[(?:PG [^\]]*)?[Rr]ank (?P<rank>\d+)\] Watchdog caught collective operation timeout: WorkNCCL\((?P<work>(?:[^()]|\(ms\))*)\)"
-    r"(?: ran for (?P<ms>\d+) milliseconds)?"
+    r"\[(?:PG [^\]]*)?[Rr]ank (?P<rank>[0-9]+)\] Watchdog caught collective operation timeout: WorkNCCL\((?P<work>(?:[^()]|\(ms\))*)\)"
+    r"(?: ran for (?P<ms>[0-9]+) milliseconds)?"
 )
-_SEQUENCE, _OPERATION = re.compile(r"SeqNum=(\d+)"), re.compile(r"OpType=(\w+)")
+_SEQUENCE, _OPERATION = re.compile(r"SeqNum=([0-9]+)"), re.compile(r"OpType=(\w+)")
 _REPEATED = re.compile(r"terminated with exception: |what\(\): ")
 _STUCK = re.compile(
-    r"(?:[Rr]ank (\d+)\].*)?(?:watchdog got stuck for (\d+) ?(?:seconds|milliseconds)|Heartbeat monitor timed out)"
+    r"(?:[Rr]ank ([0-9]+)\].*)?(?:watchdog got stuck for ([0-9]+) ?(?:seconds|milliseconds)|Heartbeat monitor timed out)"
 )
 _DETAIL = re.compile(r"ProcessGroupNCCL|[Ww]atchdog")
 _CAUGHT = re.compile(r"CUDA error|NCCL error")  # the watchdog found another error than a time-out
 _MILESTONE = re.compile(r"\[(?P<what>[^\]]+)\] datetime: ")
 _BEFORE_STEPS = "before the start of training step"
-_SAVING = re.compile(r"saving checkpoint at iteration +(\d+) to ")
-_SAVED = re.compile(r"successfully saved (?:\w+ )?checkpoint (?:from|at) iteration +(\d+)")
-_FINALIZED = re.compile(r"Async checkpoint save for step (\d+) .*finalized successfully")
-_SCHEDULED = re.compile(r"Scheduled async checkpoint save for .*?step=(\d+)")
-_LOADED_FROM = re.compile(r"successfully loaded checkpoint from .* at iteration +(\d+)")
-_SAVE_TIME = re.compile(r"save-checkpoint(?: \.+)?: (?:\([\d.]+, )?([\d.]+)")
+_SAVING = re.compile(r"saving checkpoint at iteration +([0-9]+) to ")
+_SAVED = re.compile(r"successfully saved (?:\w+ )?checkpoint (?:from|at) iteration +([0-9]+)")
+_FINALIZED = re.compile(r"Async checkpoint save for step ([0-9]+) .*finalized successfully")
+_SCHEDULED = re.compile(r"Scheduled async checkpoint save for .*?step=([0-9]+)")
+_LOADED_FROM = re.compile(r"successfully loaded checkpoint from .* at iteration +([0-9]+)")
+_SAVE_TIME = re.compile(r"save-checkpoint(?: \.+)?: (?:\([0-9.]+, )?([0-9.]+)")
 
 
 def read_message(body: str) -> Found | None:

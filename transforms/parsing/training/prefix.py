@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import polars as pl
 
-STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
-_COLLECTOR = rf"(?:(?P<open>\[)?(?P<stamp>{STAMP})(?:[.,](?P<fraction>\d{{1,9}}))?(?P<offset>Z|z|[+-]\d\d:?\d\d)?\]?(?:[ \t]|$))?"
+STAMP = r"[0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
+_COLLECTOR = rf"(?:(?P<open>\[)?(?P<stamp>{STAMP})(?:[.,](?P<fraction>[0-9]{{1,9}}))?(?P<offset>Z|z|[+-][0-9][0-9]:?[0-9][0-9])?\]?(?:[ \t]|$))?"
 _RUNTIME = r"(?:std(?:out|err) [FP] )?"
-_HOST = r"(?:(?P<host>[A-Za-z][A-Za-z.-]*\d[\w-]*(?:\.[\w-]+)*)(?P<mark>:? )(?:[\w./-]+\[\d+\]: )?)?"
-_TASK = r"(?:(?: *(?P<task>\d{1,6}): )|(?:[\w-]+/\d+ ))?"
-_RANK = r"(?:\[default(?P<local>\d{1,4})\]:)?(?:\[rank(?P<rank>\d{1,6})\]:? ?)?"
+_HOST = r"(?:(?P<host>[A-Za-z][A-Za-z.-]*[0-9][\w-]*(?:\.[\w-]+)*)(?P<mark>:? )(?:[\w./-]+\[[0-9]+\]: )?)?"
+_TASK = r"(?:(?: *(?P<task>[0-9]{1,6}): )|(?:[\w-]+/[0-9]+ ))?"
+_RANK = r"(?:\[default(?P<local>[0-9]{1,4})\]:)?(?:\[rank(?P<rank>[0-9]{1,6})\]:? ?)?"
 PREFIX = f"^{_COLLECTOR}{_RUNTIME}{_HOST}{_TASK}{_RANK}(?P<body>.*)$"
 # Words with a digit that begin messages: rank0, step10, glog's E0504, boto3.exceptions.S3UploadFailedError.
 _NO_HOST = (
-    r"^(?i:rank|local_rank|step|iter|iteration|epoch|layer|cuda)\d+$|^[EWIF]\d{3,4}$|"
+    r"^(?i:rank|local_rank|step|iter|iteration|epoch|layer|cuda)[0-9]+$|^[EWIF][0-9]{3,4}$|"
     r"(?:Error|Exception|Warning|Interrupt|Exit|Timeout|Expired)$"
 )
 # What nearly every line of a stamped log is; it gives what the longer way gives (a test holds it).
 USUAL = (
-    rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>\d{{1,9}}))?(?P<offset>Z)? (?:(?P<host>[A-Za-z][A-Za-z-]*\d[\w-]*) )?"
-    r"(?:\[default(?P<local>\d{1,4})\]:)?(?: ?iteration| ?\[\d{4}-)"
+    rf"^(?P<stamp>{STAMP})(?:\.(?P<fraction>[0-9]{{1,9}}))?(?P<offset>Z)? (?:(?P<host>[A-Za-z][A-Za-z-]*[0-9][\w-]*) )?"
+    r"(?:\[default(?P<local>[0-9]{1,4})\]:)?(?: ?iteration| ?\[[0-9]{4}-)"
 )
 FIELDS = ("stamp", "fraction", "offset", "host", "task", "local", "rank", "body")
 

@@ -14,7 +14,7 @@ from transforms.parsing.training.told import ERROR, Found, Passed, Told
 TRACEBACK_RULE, REPORT_RULE = "traceback", "failure_report"
 MAX_TRACEBACK = 500
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_REPORT = re.compile(r"(?:\[\d+\]:|\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*))$")
+_REPORT = re.compile(r"(?:\[[0-9]+\]:|\s+(?P<key>time|host|rank|exitcode|error_file|traceback)\s*: (?P<value>.*))$")
 
 Key = tuple[str | None, str | None, str | None, str | None]
 
@@ -83,8 +83,8 @@ class Reading:
             values[part["key"]] = part["value"]
         if part["key"] != "exitcode":
             return Passed(REPORT_RULE)
-        rank, node = re.match(r"\d+", values.get("rank", "")), re.match(r"[A-Za-z][\w.-]*", values.get("host", ""))
-        code = re.match(r"-?\d+", part["value"])
+        rank, node = re.match(r"[0-9]+", values.get("rank", "")), re.match(r"[A-Za-z][\w.-]*", values.get("host", ""))
+        code = re.match(r"-?[0-9]+", part["value"])
         return [
             Told(
                 ERROR,

@@ -51,7 +51,7 @@ def gathered(parts: pl.DataFrame, stepped: pl.DataFrame, told: pl.DataFrame) -> 
         events = told.hstack(lines).with_columns(
             body=pl.coalesce("text", "body"),
             is_merged=pl.col("text").is_not_null(),
-            inner_rank=pl.col("body").str.extract(r"\[(?:rank|(?:PG [^\]]*)?Rank )(\d{1,6})\]"),
+            inner_rank=pl.col("body").str.extract(r"\[(?:rank|(?:PG [^\]]*)?Rank )([0-9]{1,6})\]"),
         )
         frames.append(events.drop("text"))
     if not frames:

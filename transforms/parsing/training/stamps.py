@@ -18,12 +18,12 @@ from transforms.parsing.training.prefix import STAMP
 from transforms.tables import UTC
 
 _INLINE = (
-    rf"^ ?\[(?:NeMo [A-Z] )?(?P<stamp>{STAMP})(?:[.,](?P<fraction>\d{{1,9}}))?",
+    rf"^ ?\[(?:NeMo [A-Z] )?(?P<stamp>{STAMP})(?:[.,](?P<fraction>[0-9]{{1,9}}))?",
     rf"\] datetime: (?P<stamp>{STAMP})(?P<fraction>$)?",
     rf"CANCELLED AT (?P<stamp>{STAMP})(?P<fraction>$)?",
 )
-_GLOG = re.compile(r"\[?[EWIF](\d{1,2})(\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?")
-_HAS_GLOG = r"(?:^|\[)[EWIF]\d{3,4} \d\d:\d\d:\d\d"
+_GLOG = re.compile(r"\[?[EWIF]([0-9]{1,2})([0-9][0-9]) ([0-9][0-9]:[0-9][0-9]:[0-9][0-9])(?:\.([0-9]{1,9}))?")
+_HAS_GLOG = r"(?:^|\[)[EWIF][0-9]{3,4} [0-9][0-9]:[0-9][0-9]:[0-9][0-9]"
 _MONTH_NAMES = tuple(MONTHS)
 SCHEMA: dict[str, pl.DataType] = {
     "at": UTC,

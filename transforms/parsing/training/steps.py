@@ -15,7 +15,7 @@ import polars as pl
 
 from transforms.parsing.text import by_shape
 
-_STEP = r"iteration +(\d{1,12})/ *\d+ *\|"
+_STEP = r"iteration +([0-9]{1,12})/ *[0-9]+ *\|"
 _MEGATRON = "elapsed time per iteration (ms):"
 _NEMO = "train_step_timing in s:"
 _NAN_ITERATIONS = "number of nan iterations:"
@@ -40,7 +40,7 @@ def is_step() -> pl.Expr:
 
 def is_begun(bodies: pl.Series) -> pl.Series:
     """Return whether lines begin as a step's does; where they are none, they were cut or are of a form not known."""
-    return bodies.str.contains(r"^ ?(?:\[[^\]]*\] *)?(?:Training epoch \d+, )?" + _STEP)
+    return bodies.str.contains(r"^ ?(?:\[[^\]]*\] *)?(?:Training epoch [0-9]+, )?" + _STEP)
 
 
 def may_be_cut(body: str) -> bool:
@@ -118,7 +118,7 @@ def _layout(line: str) -> tuple[pl.Expr, dict[str, pl.Expr]] | None:
 def _with_nemo(numbers: pl.DataFrame, bodies: pl.Series, is_nemo: pl.Series) -> pl.DataFrame:
     """Return `numbers` with step and seconds of NeMo's lines; a step's number is the steps done, as a checkpoint's is."""
     told = bodies.to_frame().select(
-        step=pl.col("body").str.extract(r"global_step: *(\d+)").cast(pl.Int64, strict=False) + 1,
+        step=pl.col("body").str.extract(r"global_step: *([0-9]+)").cast(pl.Int64, strict=False) + 1,
         seconds=pl.col("body").str.extract(_NEMO + _NUMBER).cast(pl.Float64, strict=False),
     )
     step = pl.when(is_nemo).then(pl.coalesce(told.get_column("step"), "step")).otherwise("step")

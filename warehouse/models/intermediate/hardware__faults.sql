@@ -1,6 +1,7 @@
 -- One row per fault: events of one kind on one device, coalesced, until it was cleared.
 -- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, steps of the run that held the node, and a later
--- job that ran well on it clear what stood before; an interval still open clears nothing.
+-- job that ran well on it clear what stood before; a diagnostic that a GPU passed, what stood on that GPU; an interval
+-- still open clears nothing. All-clears, boots and the like are no faults: see reference.event_classes.
 with clearings as (
     select
         cluster,
@@ -37,12 +38,23 @@ distinct_clearings as (
     group by cluster, node, cleared_at
 ),
 
+tests as (
+    select distinct
+        cluster,
+        node,
+        gpu_index,
+        occurred_at as tested_at
+    from intermediate.hardware__events
+    where event_class = 'diagnostic_passed' and gpu_index is not null
+),
+
 events as (
     select
         cluster,
         node,
         device_kind,
         device,
+        gpu_index,
         event_class,
         code,
         severity,
@@ -53,7 +65,7 @@ events as (
         record_id,
         text
     from intermediate.hardware__events
-    where event_class not in ('boot', 'reboot', 'driver_load')
+    where is_fault
 ),
 
 chances as (
@@ -62,6 +74,7 @@ chances as (
         distinct_clearings.cleared_at as put_right_at,
         distinct_clearings.cleared_by as put_right_by,
         proven.proven_at,
+        tests.tested_at,
         if(
             stepped.last_progress_at
             >= greatest(events.occurred_at, stepped.first_step_started_at)
@@ -76,6 +89,12 @@ chances as (
             events.cluster = distinct_clearings.cluster
             and events.node = distinct_clearings.node
             and events.occurred_at < distinct_clearings.cleared_at
+    asof left join tests
+        on
+            events.cluster = tests.cluster
+            and events.node = tests.node
+            and events.gpu_index = tests.gpu_index
+            and events.occurred_at < tests.tested_at
     asof left join intermediate.nodes__proven as proven
         on
             events.cluster = proven.cluster
@@ -91,10 +110,11 @@ chances as (
 
 until as (
     select
-        * exclude (put_right_at, put_right_by, proven_at, outlived_at),
-        least(put_right_at, proven_at, outlived_at) as cleared_at,
-        case least(put_right_at, proven_at, outlived_at)
+        * exclude (put_right_at, put_right_by, tested_at, proven_at, outlived_at),
+        least(put_right_at, tested_at, proven_at, outlived_at) as cleared_at,
+        case least(put_right_at, tested_at, proven_at, outlived_at)
             when put_right_at then put_right_by
+            when tested_at then 'passed diagnostic'
             when outlived_at then 'steps went on'
             when proven_at then 'a later job ran well'
         end as cleared_by
@@ -148,6 +168,7 @@ select
     node,
     any_value(device_kind) as device_kind,
     device,
+    arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
     any_value(event_class) as event_class,
     code,
     evidence_class,

@@ -26,7 +26,16 @@ judged as (
         coalesce(telemetry.events, 0) > 0 as has_telemetry,
         hints.interruption_id is not null as has_hints,
         stops.last_progress_at,
-        stops.is_progress_observed
+        stops.is_progress_observed,
+        if(
+            stops.is_progress_observed and not stops.is_advancing,
+            concat(
+                'steps had stopped ',
+                epoch(index.ended_at)::bigint - epoch(stops.stopped_at)::bigint,
+                ' s before the end; '
+            ),
+            ''
+        ) as stalled_words
     from intermediate.interruptions__index as index
     inner join intermediate.attribution__verdicts as verdicts
         on index.interruption_id = verdicts.interruption_id
@@ -41,7 +50,7 @@ judged as (
 )
 
 select
-    * exclude (cause_class, hardware_at_best, has_telemetry, has_hints),
+    * exclude (cause_class, hardware_at_best, has_telemetry, has_hints, stalled_words),
     cause_class as class,
     cause_class = 'planned' as is_planned,
     case
@@ -55,10 +64,12 @@ select
         when not has_telemetry then 'no hardware events of this cluster were loaded'
         when has_hints
             then concat(
+                stalled_words,
                 'the machine evidence is too weak to name a cause, and ',
                 if(is_progress_observed, 'the training log names no error', 'there is no training log')
             )
         else concat(
+            stalled_words,
             'no machine evidence in the window, and ',
             if(is_progress_observed, 'the training log names no error', 'no training log')
         )

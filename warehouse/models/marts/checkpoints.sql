@@ -1,6 +1,8 @@
 -- One row per tracked run and save of its state that a training log tells: when it began, when it was durable, what it
 -- held up, and which attempt restored it first.
--- A step that was done again may be saved again, by another attempt; an attempt restores the latest save before it.
+-- Lines without a stamp are dated from the one before: where both ends of a save carry one such time, its length is not
+-- measured. A step that was done again may be saved again, by another attempt; an attempt restores the latest save
+-- before it.
 with saves as (
     select
         attempts.cluster,
@@ -10,7 +12,8 @@ with saves as (
         events.record_id,
         events.step,
         min(events.occurred_at) filter (where events.event = 'checkpoint_begun') as begun_at,
-        min(events.occurred_at) filter (where events.event = 'checkpoint_durable') as durable_at
+        min(events.occurred_at) filter (where events.event = 'checkpoint_durable') as durable_at,
+        bool_or(list_contains(events.flags, 'time_derived')) as is_time_derived
     from intermediate.training__events as events
     inner join intermediate.runs__attempts as attempts
         on events.record_id = attempts.record_id
@@ -57,7 +60,11 @@ select
     saves.step,
     saves.begun_at,
     saves.durable_at,
-    (epoch_us(saves.durable_at) - epoch_us(saves.begun_at) + 500000) // 1000000 as save_seconds,
+    if(
+        saves.is_time_derived and saves.durable_at = saves.begun_at,
+        null,
+        (epoch_us(saves.durable_at) - epoch_us(saves.begun_at) + 500000) // 1000000
+    ) as save_seconds,
     (marks.blocking_microseconds + 500000) // 1000000 as blocking_seconds,
     saves.durable_at is not null as is_durable,
     coalesce(restored.restorations, 0) as restorations,

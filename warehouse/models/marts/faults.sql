@@ -6,6 +6,7 @@ select
     device_kind,
     device,
     if(device_kind = 'gpu', device, null) as gpu,
+    gpu_index,
     event_class as class,
     code,
     evidence_class,

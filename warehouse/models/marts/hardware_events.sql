@@ -15,6 +15,7 @@ select
     unit,
     is_fatal,
     is_cleanup,
+    is_fault,
     pid,
     process,
     gpu_instance,

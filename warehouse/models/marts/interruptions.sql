@@ -66,6 +66,7 @@ select
     category,
     hardware,
     confidence,
+    class_confidence,
     runner_up_cause,
     runner_up_confidence,
     unknown_reason,

@@ -1,6 +1,7 @@
 -- One row per tracked run: how long it took, how often it stopped, what it lost, and how much of it was productive.
 -- Elapsed time runs from the first start to the last end, or to the last instant a running attempt was seen. The bounds
--- of effective training time assume that nothing, or a whole checkpoint interval, was lost at each stop.
+-- of effective training time assume that nothing, or a whole checkpoint interval, was lost at each stop whose loss is
+-- not measured, and that the work since the last durable checkpoint of a running attempt will be kept, or lost.
 with attempts as (
     select
         cluster,
@@ -47,6 +48,7 @@ states as (
         coalesce(sum(gpu_seconds) filter (where state = 'down_planned'), 0) as down_planned_gpu_seconds,
         coalesce(sum(gpu_seconds) filter (where state in ('suspended', 'pending', 'unobserved')), 0)
             as other_gpu_seconds,
+        coalesce(sum(measured_gpu_seconds) filter (where state = 'pending'), 0) as pending_measured_gpu_seconds,
         coalesce(sum(assumed_gpu_seconds), 0) as assumed_gpu_seconds
     from marts.ledger
     group by run_id
@@ -105,8 +107,10 @@ select
     round(
         (productive_gpu_seconds + tail_gpu_seconds - longest_tail_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6
     ) as effective_training_time_lower,
-    round((productive_gpu_seconds + tail_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6)
-        as effective_training_time_upper,
+    round(
+        -- a tail is assumed; what a running attempt is seen to have done since its last checkpoint comes on top
+        (productive_gpu_seconds + tail_gpu_seconds + pending_measured_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6
+    ) as effective_training_time_upper,
     round(
         productive_gpu_seconds / nullif(coalesce(queued_gpu_seconds, 0) + allocated_gpu_seconds, 0), 6
     ) as ettr,

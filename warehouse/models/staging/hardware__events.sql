@@ -35,7 +35,12 @@ classed as (
         kinds.code,
         kinds.severity,
         arg_max(
-            struct_pack(evidence_class := c.evidence_class, is_fatal := c.is_fatal, is_cleanup := c.is_cleanup),
+            struct_pack(
+                evidence_class := c.evidence_class,
+                is_fatal := c.is_fatal,
+                is_cleanup := c.is_cleanup,
+                is_fault := c.is_fault
+            ),
             (c.code <> '*')::int * 2 + (c.severity <> '*')::int
         ) as class
     from kinds
@@ -71,6 +76,7 @@ select
     coalesce(classed.class.evidence_class, placed.event_class) as evidence_class,
     coalesce(classed.class.is_fatal, false) as is_fatal,
     coalesce(classed.class.is_cleanup, false) as is_cleanup,
+    coalesce(classed.class.is_fault, true) as is_fault,
     placed.flags
 from placed
 left join classed

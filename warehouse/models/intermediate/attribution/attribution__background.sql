@@ -23,7 +23,7 @@ with occurrences as (
         occurred_at as last_at,
         false as is_fatal
     from intermediate.hardware__events
-    where event_class in ('boot', 'reboot', 'driver_load')
+    where not is_fault
     union all
     select
         cluster,

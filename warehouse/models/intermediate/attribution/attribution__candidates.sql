@@ -46,6 +46,7 @@ select
     evidence.unit,
     coalesce(evidence.is_fatal, false) as is_fatal,
     coalesce(evidence.is_cleanup, false) as is_cleanup,
+    coalesce(evidence.is_fault, true) as is_fault,
     coalesce(evidence.is_person, false) as is_person,
     coalesce(evidence.is_planned_rollout, false) as is_planned_rollout,
     evidence.cause as labelled_cause,

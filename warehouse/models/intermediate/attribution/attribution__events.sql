@@ -75,6 +75,7 @@ select
     events.code,
     bool_or(events.is_fatal) as is_fatal,
     bool_or(events.is_cleanup) as is_cleanup,
+    bool_or(events.is_fault) as is_fault,
     min(events.occurred_at) as first_at,
     max(events.occurred_at) as last_at,
     count(*) as events,

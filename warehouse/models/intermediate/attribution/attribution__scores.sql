@@ -1,6 +1,10 @@
 -- One row per interruption and cause: its posterior probability over all nodes it may sit in, the likeliest node, and
 -- the piece of evidence that leads.
--- The leading piece is the earliest of those that weigh about as much as the heaviest (within a factor of 50).
+-- The leading piece is what began it: the earliest of those that weigh about as much as the heaviest (within a factor
+-- of 50), of what is known to speak for the cause. What came after the end leads only where nothing else speaks for it:
+-- nodes left out, drains, boots, tests; logs of machines get two minutes, for clocks differ. What ranks say of each
+-- other comes after what a machine says. `rule` is that of the heaviest piece, whenever it came: the verdict rests on
+-- it.
 with ranked as (
     select
         *,
@@ -33,10 +37,21 @@ causes as (
     from summed
 ),
 
-pieces as (
+placed as (
     select
         weights.*,
-        max(weights.log_weight) over (partition by weights.interruption_id, weights.cause) as top_weight
+        (
+            weights.evidence_class = 'node_left_out'
+            or weights.seconds_before_end
+            < if(
+                weights.kind in ('hardware event', 'training log')
+                and weights.is_fault
+                and not regexp_matches(weights.evidence_class, '^(health_check|diagnostic)_'),
+                -120,
+                0
+            )
+        ) as is_late,
+        weights.log_weight > 0 as is_for
     from intermediate.attribution__weights as weights
     inner join causes
         on
@@ -46,20 +61,38 @@ pieces as (
     where not weights.is_leak
 ),
 
+pieces as (
+    select
+        *,
+        max(log_weight) over (partition by interruption_id, cause, is_for, is_late) as top_weight
+    from placed
+),
+
 led as (
     select
         *,
         row_number() over (
             partition by interruption_id, cause
             order by
+                is_for desc,
+                is_late asc,
                 (round(log_weight, 6) < round(top_weight, 6) - 4)::int asc,
+                (evidence_class in ('log_nccl_error', 'log_nccl_timeout'))::int asc,
                 date_trunc('second', first_at) asc,
+                (node is null)::int asc,
                 -- 154 reports what another Xid did
                 (evidence_class = 'xid_154')::int asc,
                 is_fatal desc,
                 round(log_weight, 6) desc,
                 evidence_id asc
-        ) as leading_rank
+        ) as leading_rank,
+        row_number() over (
+            partition by interruption_id, cause
+            order by
+                round(log_weight, 6) desc,
+                first_at asc,
+                evidence_id asc
+        ) as weight_rank
     from pieces
 ),
 
@@ -68,7 +101,7 @@ leads as (
         interruption_id,
         cause,
         max(if(leading_rank = 1, evidence_id, null)) as evidence_id,
-        max(if(leading_rank = 1, rule, null)) as rule,
+        max(if(weight_rank = 1, rule, null)) as rule,
         arg_min(device, leading_rank) filter (where device_kind = 'gpu') as any_gpu,
         -- 46 and 109 are hangs that a program may cause as well: suspected at most
         bool_or(is_fatal and device_kind <> 'node' and weight_class <> 'gpu_hang') as is_confirmed

@@ -16,6 +16,18 @@ with ranked as (
     group by interruption_id
 ),
 
+-- Rivals of one class share what is known of the class: a stop that was planned either way is planned.
+classes as (
+    select
+        scores.interruption_id,
+        causes.class,
+        least(round(sum(scores.posterior), 3), 1) as posterior
+    from intermediate.attribution__scores as scores
+    inner join reference.causes as causes
+        on scores.cause = causes.code
+    group by scores.interruption_id, causes.class
+),
+
 labelled as (
     select
         interruption_id,
@@ -35,6 +47,12 @@ select
             then least(ranked.posterior, 0.9)
         else ranked.posterior
     end as confidence,
+    case
+        when labelled.labelled_cause is not null then 1.0
+        when ranked.cause in ('operator_change', 'time_limit') and not stops.is_progress_observed
+            then least(classes.posterior, 0.9)
+        else classes.posterior
+    end as class_confidence,
     if(labelled.labelled_cause is null, ranked.rule, 'operator_label') as rule,
     coalesce(labelled.evidence_id, ranked.evidence_id) as evidence_id,
     if(
@@ -47,6 +65,10 @@ select
 from ranked
 inner join intermediate.attribution__stops as stops
     on ranked.interruption_id = stops.interruption_id
+left join reference.causes as causes
+    on ranked.cause = causes.code
+left join classes
+    on ranked.interruption_id = classes.interruption_id and causes.class = classes.class
 left join labelled
     on ranked.interruption_id = labelled.interruption_id
 left join reference.cause_priors as priors

@@ -5,16 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from flows import lease
+
 CONFIG, EXPORTS, TRUTH = "goodput.toml", "exports", "truth.jsonl"
 RECORD = "demo.json"
 """Says what a demo's folder was made from; written first, where `goodput.toml` is written last."""
+LOCK = "demo.lock"
+"""Locked by whoever makes or runs the demo."""
+MOST_NODES, MOST_DAYS, MOST_NODE_DAYS = 32_768, 400, 819_200
+"""Largest replay: one machine carries a year of 2,048 nodes (16,384 GPUs); 819,200 are 400 days of them."""
+_DAY_BYTES, _NODE_DAY_BYTES = 5_700_000, 4_500  # as measured: the training log is one for all, kernel logs one a node
 EXAMPLES = {"slurm": "slurm_22_05"}
 """Bundled exports, by the name that `--example` takes."""
 
@@ -50,12 +58,43 @@ class Replay:
         """Whether it is the fleet of the Llama 3 paper, so that the paper's figures compare."""
         return (self.nodes, self.days, self.mix) == (2048, 54, "llama3")
 
+    @property
+    def export_bytes(self) -> int:
+        """About how large its exports become, bytes."""
+        return self.days * (_DAY_BYTES + self.nodes * _NODE_DAY_BYTES)
+
     def __str__(self) -> str:
         return f"a replay with --seed {self.seed} --nodes {self.nodes} --days {self.days} --mix {self.mix}"
 
 
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold the only right to make and run the demo in a folder; the folder is made where there is none.
+
+    Raises:
+        BusyError: another process makes or runs it; the message names it.
+        DemoExistsError: the folder cannot be a demo's: it holds other things, or is a link to nowhere.
+    """
+    if folder.is_symlink() and not folder.exists():
+        raise DemoExistsError(
+            f"{folder} is a link to {folder.readlink()}, which is not there; make that folder, or name another one: `goodput demo DIR`"
+        )
+    if not any((folder / name).exists() for name in (LOCK, RECORD)):
+        _held(folder)  # nothing is put into a folder of something else, not even a lock
+    with lease.hold(folder, "demo", name=LOCK):
+        try:
+            yield
+        except ReplayError:
+            if [p.name for p in folder.iterdir()] == [LOCK]:
+                (folder / LOCK).unlink()
+                folder.rmdir()
+            raise
+
+
 def prepare(folder: Path, example: str = "slurm") -> Path:
     """Put a bundled example into a folder and return its configuration; a folder that holds it is left as it is.
+
+    The caller is `alone` in the folder, or knows that nobody else comes.
 
     Raises:
         DemoExistsError: the folder holds other things.
@@ -66,6 +105,8 @@ def prepare(folder: Path, example: str = "slurm") -> Path:
 def prepare_replay(folder: Path, replay: Replay, progress: Callable[[str], None] | None = None) -> Path:
     """Generate a replay into a folder and return its configuration; a folder that holds it already is left as it is.
 
+    The caller is `alone` in the folder, or knows that nobody else comes.
+
     Args:
         folder: folder to make.
         replay: what shapes it.
@@ -73,8 +114,9 @@ def prepare_replay(folder: Path, replay: Replay, progress: Callable[[str], None]
 
     Raises:
         DemoExistsError: the folder holds other things, another replay for example.
-        ReplayError: there is no such mix, or the fleet is too small.
+        ReplayError: there is no such mix, or the fleet is too small or too large.
     """
+    _bounded(replay)
     return _made(folder, _wanted(replay), lambda: _generate(folder, replay, progress))
 
 
@@ -101,6 +143,18 @@ def _wanted(replay: Replay) -> Made:
     return {"replay": asdict(replay), "generator": _generator()}
 
 
+def _bounded(replay: Replay) -> None:
+    """Refuse a replay that one machine could not carry, before anything of it is generated."""
+    node_days = replay.nodes * replay.days
+    if replay.nodes <= MOST_NODES and replay.days <= MOST_DAYS and node_days <= MOST_NODE_DAYS:
+        return
+    raise ReplayError(
+        f"--nodes {replay.nodes} --days {replay.days} is more than one machine carries: give at most {MOST_NODES:,} nodes, "
+        f"{MOST_DAYS} days, and {MOST_NODE_DAYS:,} node-days (nodes times days; 2,048 nodes for {MOST_DAYS} days, {MOST_NODES:,} "
+        f"for {MOST_NODE_DAYS // MOST_NODES})"
+    )
+
+
 def _made(folder: Path, wanted: Made, write: Callable[[], None]) -> Path:
     config, record = folder / CONFIG, folder / RECORD
     held = _held(folder)
@@ -110,6 +164,10 @@ def _made(folder: Path, wanted: Made, write: Callable[[], None]) -> Path:
         )
     if held == wanted and config.exists():
         return config
+    if links := [name for name in (EXPORTS, TRUTH, CONFIG, RECORD) if (folder / name).is_symlink()]:
+        raise DemoExistsError(
+            f"{folder / links[0]} is a link, and nothing is written through it; remove it, or name another folder: `goodput demo DIR`"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / EXPORTS, ignore_errors=True)  # what an interrupted call left
     record.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
@@ -132,7 +190,7 @@ def _held(folder: Path) -> Made | None:
     try:
         made = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or any(p.name != LOCK for p in folder.iterdir())):
             raise DemoExistsError(
                 f"{folder} is there already and holds no demo; name another folder: `goodput demo DIR`"
             ) from None

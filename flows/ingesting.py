@@ -17,7 +17,7 @@ from flows.landing import BadStampError, Found, find, real_path, stamp_utc
 from flows.loading import Target, load
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, export_id
 from flows.nearest import nearest
-from flows.pieces import Plan, Span, is_fresh, plan, settings_of, sha256
+from flows.pieces import Plan, Span, held_again, is_fresh, is_grown, plan, settings_of, sha256
 from flows.reports import NO_FILE, SKIPPED, UNCHANGED, ExportReport
 from transforms.foreign import foreign
 from transforms.outcome import Context
@@ -121,7 +121,7 @@ class Ingester:
         head, is_packed = _head(path)
         if not head:
             return self._empty(job, state, pieces)
-        source = _recognized(job.source, head)
+        source = self._source(job, head, pieces, state, is_same=is_same)
         if source is None:
             return self._unknown(job, state, head, pieces)
         settings = _settings(source, context, is_time_known=_is_time_known(job))
@@ -132,6 +132,30 @@ class Ingester:
         except OSError as error:
             raise _UnreadableFileError(f"cannot be read: {error}") from error
         return self._carry_out(target, todo, state, context, keeps_time=not _is_time_known(job))
+
+    def _source(self, job: Job, head: bytes, pieces: list[Piece], state: FileState, *, is_same: bool) -> Source | None:
+        """Return the format to read a file as: what its head says; where that is unclear, and it only grew, as before.
+
+        A line that is half written can hide what a short file is, and what was read of it must not be left half read.
+
+        Raises:
+            FormatError: there is no such format, or several claim a file that was not read before.
+        """
+        try:
+            if found := _recognized(job.source, head):
+                return found
+            error = None
+        except FormatError as several:
+            error = several
+        known = _known_source(job, pieces)
+        try:
+            if known and is_grown(job.found.path, state.size, pieces, is_same=is_same):
+                return known
+        except OSError as unreadable:
+            raise _UnreadableFileError(f"cannot be read: {unreadable}") from unreadable
+        if error:
+            raise error
+        return None
 
     def _carry_out(
         self, target: Target, todo: Plan, state: FileState, context: Context, *, keeps_time: bool
@@ -151,11 +175,23 @@ class Ingester:
                 target, _after(read, span), replace(context, collected_at=collected), self._batch, self._workers
             )
             read.append(piece)
+        if all(p.status == LOADED for p in read):
+            self._batch.drop(self._held_again(target, todo, state.size))
         self._batch.settle(state)
         report = ExportReport.of(target.name, read)
         if todo.unrecoverable and not report.message:
             return replace(report, message="rows of an earlier version of this file were lost with a damaged part")
         return report
+
+    def _held_again(self, target: Target, todo: Plan, size: int) -> tuple[Piece, ...]:
+        """Return pieces of earlier versions of a file that was just read, whose bytes it holds again."""
+        past = self._manifest.past(target.name)
+        if todo.is_superseded:
+            past += self._manifest.pieces(target.name)
+        try:
+            return held_again(target.path, size, todo.begin, past)
+        except OSError:  # it went away since: what is there twice is deduplicated later
+            return ()
 
     def _context(self, job: Job, mtime: float) -> Context:
         source, captures = job.source, job.found.captures

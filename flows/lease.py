@@ -41,28 +41,31 @@ class BusyError(Exception):
 
 
 @contextmanager
-def hold(data: Path, command: str, *, wait_seconds: float = 0.0) -> Iterator[None]:
+def hold(data: Path, command: str, *, wait_seconds: float = 0.0, name: str = FILE_NAME) -> Iterator[None]:
     """Hold the only right to write to `data`.
 
-    The lock is the kernel's (flock on `writer.lock`), so a killed holder leaves none behind and nothing has to expire. The
+    The lock is the kernel's (flock on the file `name`), so a killed holder leaves none behind and nothing has to expire. The
     file's content only serves the message; the file stays.
 
     Args:
         data: data folder; made if absent.
         command: what the holder does, for the message of those who come second: "ingest".
         wait_seconds: how long to wait for another writer before giving up.
+        name: file that is locked.
 
     Raises:
-        BusyError: another process (or another call in this one) holds it after `wait_seconds`.
+        BusyError: another process (or another call in this one) holds it after `wait_seconds`, or took the file away.
     """
     data.mkdir(parents=True, exist_ok=True)
-    path = data / FILE_NAME
+    path = data / name
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b") as handle:
         deadline = time.monotonic() + wait_seconds
         while not _try(handle):
             if time.monotonic() >= deadline:
-                raise BusyError(data, holder(data))
+                raise BusyError(data, holder(data, name))
             time.sleep(_POLL_SECONDS)
+        if not _is_at(handle, path):  # its last holder removed it, so that others lock another file
+            raise BusyError(data, None)
         since = datetime.now(UTC).isoformat(timespec="seconds")
         text = json.dumps(asdict(Holder(os.getpid(), socket.gethostname(), command, since)))
         handle.truncate(0)
@@ -71,12 +74,19 @@ def hold(data: Path, command: str, *, wait_seconds: float = 0.0) -> Iterator[Non
         yield
 
 
-def holder(data: Path) -> Holder | None:
+def holder(data: Path, name: str = FILE_NAME) -> Holder | None:
     """Return who holds, or last held, the lock; None where that cannot be told."""
     try:
-        return Holder(**json.loads((data / FILE_NAME).read_bytes()))
+        return Holder(**json.loads((data / name).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None
+
+
+def _is_at(handle: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def _try(handle: BinaryIO) -> bool:

@@ -4,9 +4,10 @@ SQLite at `data/manifest.sqlite`. It is the one truth about the lake: parts are 
 them and the pieces they hold, so that a process killed in between leaves parts that nobody owns and nothing else.
 
 An export piece is known by path, offset, length and SHA-256. Rows are taken out of the lake only when the same bytes are
-read again: an unterminated last line that went on, a new parser version, other settings, a lost part. A file that was
-deleted, rotated away, cut or overwritten keeps the rows that were read from it: records are deduplicated by their
-content later, and what a file said once is not unsaid by its next version.
+read again: an unterminated last line that went on, a new parser version, other settings, a lost part, a file that holds
+again what an earlier version of it held. A file that was deleted, rotated away, cut or overwritten keeps the rows that
+were read from it: records are deduplicated by their content later, and what a file said once is not unsaid by its next
+version.
 """
 
 from __future__ import annotations
@@ -161,6 +162,10 @@ class Manifest:
     def pieces(self, path: str) -> list[Piece]:
         """Return the current pieces of a file, in the file's order."""
         return self._pieces("path = ? and is_current order by byte_offset, byte_length", (path,))
+
+    def past(self, path: str) -> list[Piece]:
+        """Return the pieces of earlier versions of a file that was overwritten, cut or rotated."""
+        return self._pieces("path = ? and not is_current order by byte_offset, export_id", (path,))
 
     def known(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the batch of each of `ids` that the manifest holds."""

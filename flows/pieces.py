@@ -48,12 +48,14 @@ class Plan:
         dropped: pieces that the spans take the place of.
         is_superseded: the file holds something else than before; its other pieces stay as they are.
         unrecoverable: lost pieces that the file no longer holds.
+        begin: offset from which on the file holds bytes that its current pieces did not.
     """
 
     spans: tuple[Span, ...] = ()
     dropped: tuple[Piece, ...] = ()
     is_superseded: bool = False
     unrecoverable: tuple[Piece, ...] = ()
+    begin: int = 0
 
 
 def settings_of(fixed: Sequence[object], zones: Mapping[str, str]) -> str:
@@ -101,7 +103,11 @@ def plan(path: Path, size: int, pieces: Sequence[Piece], settings: str, *, is_wh
     is_all = bool(chain) and chain[-1].end == size
     if is_all and all(is_fresh(p, settings) for p in chain):
         return Plan((), unread)
-    return Plan((Span(0, size, 1, collected_at=chain[0].collected_at if is_all else None),), tuple(pieces))
+    return Plan(
+        (Span(0, size, 1, collected_at=chain[0].collected_at if is_all else None),),
+        tuple(pieces),
+        begin=chain[-1].end if chain else 0,
+    )
 
 
 def _grown(path: Path, size: int, chain: list[Piece], unread: Sequence[Piece], settings: str) -> Plan:
@@ -115,7 +121,37 @@ def _grown(path: Path, size: int, chain: list[Piece], unread: Sequence[Piece], s
     start, line = (kept[-1].end, kept[-1].first_line + (kept[-1].lines or 0)) if kept else (0, 1)
     if start < size or not kept:
         spans += _to_end(path, start, size, line)
-    return Plan(tuple(spans), (*dropped, *again))
+    return Plan(tuple(spans), (*dropped, *again), begin=chain[-1].end if chain else 0)
+
+
+def is_grown(path: Path, size: int, pieces: Sequence[Piece], *, is_same: bool) -> bool:
+    """Tell whether a file still begins with what a parser read of it before.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    chain = [p for p in pieces if p.sha256 is not None]
+    is_read = any(p.status == LOADED and p.byte_length for p in chain)
+    return is_read and _is_still_held(path, size, chain, is_same=is_same)
+
+
+def held_again(path: Path, size: int, begin: int, past: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return those of the earlier versions' pieces whose bytes lie where they lay, so that they were read a second time.
+
+    A file that goes on from where it was (`begin` > 0) is asked only for last lines, which may be cut short: the rows of
+    whole lines are the same in both readings.
+
+    Args:
+        path: the file, which was read to its end.
+        size: its length, bytes.
+        begin: offset from which on it holds what its current pieces did not.
+        past: pieces that are not current, or no longer.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    asked = [p for p in past if p.status == LOADED and begin < p.end <= size and (not begin or _is_provisional(p))]
+    return tuple(p for p in asked if p.byte_length and sha256(path, p.byte_offset, p.byte_length) == p.sha256)
 
 
 def _is_provisional(piece: Piece) -> bool:

@@ -25,6 +25,7 @@ _KEYS = {
 }
 _COUNTS = ("interruptions", "planned", "unexpected", "manual")
 _RUN_KEYS = {"kind", "cluster", "run", "elapsed_seconds", "ledger", "effective_training_time", *_COUNTS}
+_YEARS = (1970, 2200)
 _KINDS = ("interruption", "run")
 
 Record = dict[str, Any]
@@ -112,7 +113,7 @@ def read(path: Path, known_causes: Collection[str] | None = None) -> Known:
         TruthError: the file or a line of it cannot be read, or names an unknown cause.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except OSError as error:
         raise TruthError(
             f"{path}: {error.strerror}; give the file that holds the truth, one JSON object a line"
@@ -168,6 +169,8 @@ def _record(line: str, where: str) -> Record:
         record = json.loads(line)
     except json.JSONDecodeError as error:
         raise TruthError(f"{where}: is not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, brackets in thousands of brackets
+        raise TruthError(f"{where}: is no truth; write one flat JSON object a line") from None
     if not isinstance(record, dict):
         raise TruthError(f"{where}: is not a JSON object")
     if record.get("kind", "interruption") not in _KINDS:
@@ -205,6 +208,8 @@ def _instant(text: str, where: str) -> datetime:
         raise TruthError(f"{where}: interrupted_at {text!r} is no time; write 2026-05-04T13:30:00Z") from None
     if moment.tzinfo is None:
         raise TruthError(f"{where}: interrupted_at has no zone; end it with Z or an offset such as +02:00")
+    if not _YEARS[0] <= moment.year <= _YEARS[1]:  # further away the distance to a verdict is no date any more
+        raise TruthError(f"{where}: interrupted_at {text!r} lies outside the years {_YEARS[0]} to {_YEARS[1]}")
     return moment.astimezone(UTC)
 
 
@@ -213,6 +218,10 @@ def _causes(causes: object, where: str, known: Collection[str] | None) -> tuple[
         return ()
     if not isinstance(causes, list):
         raise TruthError(f'{where}: causes is no list of accepted causes; write ["gpu_hbm"]')
+    if not causes:
+        raise TruthError(
+            f"{where}: causes is empty; name a cause that is right, or leave causes out where it is not known"
+        )
     for cause in causes:
         if not isinstance(cause, str):
             raise TruthError(f"{where}: causes holds {cause!r}, which is no text")

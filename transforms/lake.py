@@ -69,11 +69,14 @@ def folder_name(key: str, value: str | None) -> str:
 
 
 def partitions(table: Table, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield (folder relative to the lake, rows) for each cluster and UTC day in `frame`, in the order of folders."""
+    """Yield (folder relative to the lake, rows) for each cluster and UTC day in `frame`, in the order of folders.
+
+    Rows whose day is null, or outside the years 1 to 9999, go to `date=unknown`.
+    """
     if frame.is_empty():
         return
     cluster = pl.col("cluster") if "cluster" in frame.columns else pl.lit(None, pl.String)
-    day = pl.col(table.date_column).dt.date() if table.date_column else pl.lit(None, pl.Date)
+    day = _day(pl.col(table.date_column)) if table.date_column else pl.lit(None, pl.Date)
     keyed = frame.with_columns(cluster.alias("_cluster"), day.alias("_day"))
     groups = keyed.partition_by("_cluster", "_day", as_dict=True, include_key=False, maintain_order=True)
     named = {
@@ -82,6 +85,11 @@ def partitions(table: Table, frame: pl.DataFrame) -> Iterator[tuple[str, pl.Data
     }
     for folder in sorted(named):
         yield folder, groups[named[folder]]
+
+
+def _day(at: pl.Expr) -> pl.Expr:
+    """Return the UTC day; null outside the years 1 to 9999, for which a folder has no name and Python no date."""
+    return pl.when(at.dt.year().is_between(1, 9999)).then(at.dt.date())
 
 
 def write(lake: Path, path: str, table: Table, frame: pl.DataFrame) -> Part:

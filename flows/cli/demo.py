@@ -18,7 +18,10 @@ from flows.cli.tables import say_table
 from flows.cli.terminal import CommandError, Steps, clean, note, say, title
 from flows.cli.words import command, config_given, gpu_hours, program, sure
 from flows.evaluate import DEFAULT_DISTANCE_SECONDS
+from flows.lease import BusyError
 
+SAID_BYTES = 2_000_000_000
+"""Exports larger than this are announced before they are written."""
 LEDGER = """
 select l.state, sum(l.gpu_seconds) as gpu_seconds
 from marts.ledger as l
@@ -34,8 +37,10 @@ def demo(
     /,
     *,
     seed: Annotated[int, Parameter(help="What chance is drawn from.")] = 1,
-    nodes: Annotated[int, Parameter(help="Nodes of the run, eight GPUs each.")] = 2048,
-    days: Annotated[int, Parameter(help="Length of the run.")] = 54,
+    nodes: Annotated[
+        int, Parameter(help="Nodes of the run, eight GPUs each: 16 to 32,768; times days, 819,200 at most.")
+    ] = 2048,
+    days: Annotated[int, Parameter(help="Length of the run; 400 at most.")] = 54,
     mix: Annotated[str, Parameter(help="How often each cause occurs; another word lists them.")] = "llama3",
     example: Annotated[
         Literal["slurm"] | None,
@@ -49,19 +54,20 @@ def demo(
     The same options make the same exports; a folder that holds them is reused.
     """
     replay = bundled.Replay(seed, nodes, days, mix)
-    if example is not None:
-        if replay != bundled.Replay():
-            raise CommandError("--example takes what was printed once: leave --seed, --nodes, --days and --mix out", 2)
-        return _example(folder, example)
-    return _replay(folder, replay)
+    if example is not None and replay != bundled.Replay():
+        raise CommandError("--example takes what was printed once: leave --seed, --nodes, --days and --mix out", 2)
+    try:
+        with bundled.alone(folder):
+            return _replay(folder, replay) if example is None else _example(folder, example)
+    except (bundled.DemoExistsError, bundled.ReplayError) as error:
+        raise CommandError(str(error), 2) from None
+    except BusyError as error:
+        raise CommandError(str(error)) from None
 
 
 def _replay(folder: Path, replay: bundled.Replay) -> int:
-    try:
-        with ExitStack() as stack:
-            path = bundled.prepare_replay(folder, replay, _steps(stack))
-    except (bundled.DemoExistsError, bundled.ReplayError) as error:
-        raise CommandError(str(error), 2) from None
+    with ExitStack() as stack:
+        path = bundled.prepare_replay(folder, replay, _steps(stack, replay))
     settings = facts.configuration(path)
     note(f"exports, truth and configuration are in {folder}")
     if code := run_all(settings):
@@ -72,12 +78,16 @@ def _replay(folder: Path, replay: bundled.Replay) -> int:
     return 0
 
 
-def _steps(stack: ExitStack) -> Callable[[str], None]:
+def _steps(stack: ExitStack, replay: bundled.Replay) -> Callable[[str], None]:
     """Return what shows a step of the generator; nothing is said before the first, which options may forbid."""
     begun: list[Steps] = []
 
     def show(step: str) -> None:
         if not begun:
+            if replay.export_bytes > SAID_BYTES:
+                note(
+                    f"the exports will take about {replay.export_bytes / 1e9:.1f} GB; --nodes and --days make them smaller"
+                )
             begun.append(stack.enter_context(Steps("generating exports")))
         begun[0].show(step)
 
@@ -85,10 +95,7 @@ def _steps(stack: ExitStack) -> Callable[[str], None]:
 
 
 def _example(folder: Path, example: str) -> int:
-    try:
-        path = bundled.prepare(folder, example)
-    except bundled.DemoExistsError as error:
-        raise CommandError(str(error), 2) from None
+    path = bundled.prepare(folder, example)
     settings = facts.configuration(path)
     note(f"exports, truth and configuration are in {folder}")
     if code := run_all(settings):

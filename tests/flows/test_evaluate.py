@@ -251,6 +251,11 @@ def test_a_run_that_the_warehouse_does_not_hold_is_not_compared() -> None:
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "node": 8}', "node is no text"),
         ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "signature": 8}', "signature is no text"),
         ('{"kind": "node", "cluster": "c"}', "kind is neither of interruption, run"),
+        ('{"cluster": "c", "interrupted_at": "9999-12-31T23:59:59-23:59"}', "outside the years 1970 to 2200"),
+        ('{"cluster": "c", "interrupted_at": "0001-01-01T00:00:00Z"}', "outside the years 1970 to 2200"),
+        ('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z", "causes": []}', "causes is empty; name a cause"),
+        ('{"cluster": ' + "[" * 100_000, "line 1: is no truth; write one flat JSON object a line"),
+        ('{"cluster": ' + "9" * 10_000 + "}", "line 1: is no truth; write one flat JSON object a line"),
         ('{"kind": "run", "cluster": "c"}', "needs 'run', a text"),
         ('{"kind": "run", "cluster": "c", "run": "r", "node": "n1"}', "unknown key 'node'"),
         ('{"kind": "run", "cluster": "c", "run": "r", "planned": 1.5}', "planned is no whole number"),
@@ -268,6 +273,12 @@ def test_a_line_that_is_no_truth_is_named(tmp_path: Path, line: str, expected: s
         read_truths(file)
     assert expected in str(caught.value)
     assert str(file) in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_truth(tmp_path: Path) -> None:
+    file = tmp_path / "truth.jsonl"
+    file.write_text('{"cluster": "c", "interrupted_at": "2026-05-04T00:00:00Z"}\n', encoding="utf-8-sig")
+    assert read_truths(file) == [Truth("c", T0)]
 
 
 def test_a_missing_truth_is_named(tmp_path: Path) -> None:

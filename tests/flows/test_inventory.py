@@ -79,6 +79,40 @@ def test_a_swapped_gpu_leaves_its_node_whatever_is_read_first(site: Callable[...
     ]
 
 
+def test_a_gpu_in_two_places_at_once_is_told_so(site: Callable[..., Site]) -> None:
+    """GPU-1 is listed on two nodes, twice; GPU-2 moves, and leaves the one it came from. Then only one has GPU-1."""
+    made = site(SETTINGS)
+    days = [datetime(2025, 5, day, tzinfo=UTC) for day in (1, 3, 5)]
+    both = ("gn030 GPU-1", "gn031 GPU-1")
+    listings = [listing(*both, "gn032 GPU-2"), listing(*both, "gn033 GPU-2"), listing("gn031 GPU-1", "gn033 GPU-2")]
+    for number, (day, text) in enumerate(zip(days, listings, strict=True)):
+        made.add(f"{number}.csv", text, cluster="c1", collected_at=f"{day:%Y-%m-%dT%H:%M:%SZ}")
+    made.run()
+    stays = made.rows("select node, uuid, valid_from, valid_to, is_contradicted from marts.inventory order by node")
+    assert [tuple(s.values()) for s in stays] == [
+        ("gn030", "GPU-1", days[0], days[2], True),
+        ("gn031", "GPU-1", days[0], None, True),
+        ("gn032", "GPU-2", days[0], days[1], False),
+        ("gn033", "GPU-2", days[1], None, False),
+    ]
+
+
+def test_a_gpu_seen_elsewhere_later_takes_nothing_from_the_one_in_its_place(site: Callable[..., Site]) -> None:
+    """GPU-2 stands where GPU-1 was; days later GPU-1 comes back from repair into another node."""
+    made = site(SETTINGS)
+    days = [datetime(2025, 5, day, tzinfo=UTC) for day in (1, 3, 5)]
+    texts = [listing("gn030 GPU-1"), listing("gn030 GPU-2"), listing("gn031 GPU-1", "gn030 GPU-2")]
+    for number, (day, text) in enumerate(zip(days, texts, strict=True)):
+        made.add(f"{number}.csv", text, cluster="c1", collected_at=f"{day:%Y-%m-%dT%H:%M:%SZ}")
+    made.run()
+    stays = made.rows("select node, uuid, valid_from, valid_to from marts.inventory order by valid_from")
+    assert [tuple(s.values()) for s in stays] == [
+        ("gn030", "GPU-1", days[0], days[1]),
+        ("gn030", "GPU-2", days[1], None),
+        ("gn031", "GPU-1", days[2], None),
+    ]
+
+
 def test_a_listing_written_over_in_place_still_tells_what_was_before(site: Callable[..., Site]) -> None:
     """The old content is superseded as a file, not as a fact; its time is that of the file when it was first seen."""
     made = site(f'{SETTINGS}\n[[sources]]\npath = "live/gpus.csv"\ncluster = "c1"\n')

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from transforms.outcome import Context, MissingSettingError, Parsed, UnreadableExportError
+from transforms.parsing import documents
 from transforms.sources.dcgm_diag import EVENT_CLASSES, parse, sniff
 from transforms.stream import ExportStream
 from transforms.tables import HARDWARE_EVENTS
@@ -193,3 +194,49 @@ def test_texts_in_which_the_words_stand_are_no_documents() -> None:
 def test_hostile_documents_end_in_a_fate(data: bytes) -> None:
     _, parsed = read(data)
     assert sum(p.used + p.ignored.total() + len(p.rejects) for p in parsed) == 1
+
+
+@pytest.mark.parametrize("code", [2**31, 2**63, -(2**64), 10**4000])
+def test_an_error_code_that_cannot_be_is_none(code: int) -> None:
+    rows, _ = read(document(gpu(0, "Fail", warnings=[{"error_id": code, "warning": "broken"}])))
+    assert rows.select("event_class", "code", "text").rows() == [("diagnostic_failed", None, "broken")]
+
+
+@pytest.mark.parametrize("name", [["a"], {"a": "b"}, None, "", []])
+def test_a_host_name_that_is_none_leaves_the_sources_node(name: object) -> None:
+    rows, _ = read(document(gpu(0, "Fail"), metadata={"hostname": name}))
+    assert rows["node"].to_list() == ["gn01"]
+
+
+@pytest.mark.parametrize("time", [1e300, 10**30, -(10**17), 10**4000, "9999-12-31T23:59:59-23:59", float("nan")])
+def test_a_time_that_cannot_be_is_the_collection_time_flagged(time: object) -> None:
+    rows, _ = read(document(gpu(0, "Fail"), metadata={"timestamp": time}))
+    assert rows.select("occurred_at", "flags").rows() == [(COLLECTED, ["value_unreadable"])]
+
+
+def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    text = document(
+        gpu(0, "Fail\ud800", warnings="a\udc00b \U0001f600"), name="mem\ud800", metadata={"hostname": "gn\ud800"}
+    )
+    assert "\\ud800" in text  # escaped, as JSON can hold it
+    rows, _ = read(text)
+    [row] = rows.to_dicts()
+    assert (row["event_class"], row["node"], row["text"]) == ("diagnostic_failed", "gn\ufffd", "a\ufffdb \U0001f600")
+
+
+def test_a_document_that_is_too_large_is_one_reject_and_the_next_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_BYTES", 500)
+    large = document(*(gpu(n, "Fail") for n in range(20)))
+    small = document(gpu(1, "Pass"))
+    for end in ("\n", "\n}\n", "\n  }\n"):  # closed, or closed once too often
+        rows, parsed = read(large + end + small + "\n")
+        assert verdicts(rows) == [("diagnostic_passed", "1", "memory")]
+        [reject] = [r for p in parsed for r in p.rejects]
+        assert (reject.line, reject.reason) == (1, documents.TOO_LARGE)
+        ignored = sum((p.ignored for p in parsed), Counter[str]())
+        assert ignored["too_large"] == large.count("\n")
+        assert ignored.total() == large.count("\n") + end.count("\n") - 1
+    # One that is never closed ends where the next begins.
+    rows, parsed = read(large[: large.rindex("}")] + "\n" + small)
+    assert verdicts(rows) == [("diagnostic_passed", "1", "memory")]
+    assert sum(len(p.rejects) for p in parsed) == 1

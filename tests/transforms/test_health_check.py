@@ -154,3 +154,20 @@ def test_every_line_of_any_log_has_one_fate(lines: list[str]) -> None:
     pieces = list(parse(stream, CONTEXT))
     assert sum(p.used for p in pieces) == sum(f.height for p in pieces for f in p.frames.values())
     assert sum(p.used + p.ignored.total() + len(p.rejects) for p in pieces) == stream.lines
+
+
+def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    text = '{"progname":"nhc","healthy":"false","message":"check_hw_gpu: \\ud800 lost"}\n'
+    assert rows(text)["text"].to_list() == ["check_hw_gpu: \ufffd lost"]
+
+
+@pytest.mark.parametrize("message", ["GPU ٣ is lost", "nvme٣ is lost", "mlx5_٣ is down"])
+def test_digits_of_other_scripts_name_no_device(message: str) -> None:
+    assert failure(message).device is None
+
+
+def test_a_stamp_outside_every_calendar_rejects_its_line_only() -> None:
+    bad = f"9999-12-31T23:59:59-23:59 gn01 nhc[1]: Health check failed:  {IB}"
+    [parsed, *_] = parse(ExportStream.of(f"{bad}\n{HELPER}\n".encode()), CONTEXT)
+    assert [r.line for r in parsed.rejects] == [1]
+    assert parsed.used == 1

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms import lake
-from transforms.tables import ANNOTATIONS, HOST_LISTS, REJECTS, Table
+from transforms.tables import ANNOTATIONS, HOST_LISTS, REJECTS, TABLES, Table
 
 DAY = datetime(2026, 1, 5, 23, 59, tzinfo=UTC)
 
@@ -131,3 +131,21 @@ def test_rows_of_a_piece_can_be_taken_out(tmp_path: Path) -> None:
     assert lake.export_ids(tmp_path, part.path) == {"ea"}
     assert lake.without(tmp_path, part.path, ANNOTATIONS, {"ea"}).is_empty()
     assert lake.without(tmp_path, part.path, ANNOTATIONS, {"other"}).height == 2
+
+
+@pytest.mark.parametrize("table", [t for t in TABLES.values() if t.date_column], ids=lambda t: t.name)
+@pytest.mark.parametrize("us", [-62_135_596_800_000_001, 253_402_300_800_000_000, 2**63 - 1, -(2**63) + 1])
+def test_a_day_outside_every_calendar_is_unknown(table: Table, us: int) -> None:
+    at = pl.Series(table.date_column, [us], pl.Int64).cast(pl.Datetime("us", "UTC"))
+    [(folder, part)] = lake.partitions(table, table.enforce(at.to_frame()))
+    assert folder == f"{table.name}/cluster=unknown/date=unknown"
+    assert part.height == 1
+
+
+@pytest.mark.parametrize(
+    ("us", "day"), [(-62_135_596_800_000_000, "0001-01-01"), (253_402_300_799_999_999, "9999-12-31")]
+)
+def test_the_first_and_the_last_day_have_a_folder(us: int, day: str) -> None:
+    at = pl.Series("made_at", [us], pl.Int64).cast(pl.Datetime("us", "UTC"))
+    [(folder, _)] = lake.partitions(ANNOTATIONS, ANNOTATIONS.enforce(at.to_frame()))
+    assert folder.endswith(f"/date={day}")

@@ -17,6 +17,7 @@ from transforms.stream import ExportStream
 
 AT = datetime(2025, 5, 5, tzinfo=UTC)
 CONTEXT = Context(collected_at=AT, cluster="c1")
+UTC_CONTEXT = Context(collected_at=AT, cluster="c1", zone="UTC")
 GPUS = "node,gpu_index,pci_bus_id,uuid\ngn01,0,0000:1b:00.0,GPU-1\ngn01,1,0000:43:00.0,GPU-2\n"
 
 
@@ -200,3 +201,32 @@ def test_every_line_of_any_listing_has_one_fate(lines: list[str], is_ended: bool
         assert parsed.used == made
         fates.append(parsed.used + parsed.ignored.total() + len(parsed.rejects))
     assert sum(fates) == stream.lines
+
+
+@pytest.mark.parametrize(
+    ("source", "header", "name"),
+    [
+        ("topology", "node,rack,rack", "`rack`"),
+        ("rank_map", "rank,node,Rank", "`rank`"),
+        ("gpu_inventory", "node,gpu_index,uuid,PCI Bus-ID,pci.bus_id", "`pci_bus_id`"),
+    ],
+)
+def test_a_column_named_twice_is_told(source: str, header: str, name: str) -> None:
+    with pytest.raises(UnreadableExportError, match=f"names the column {name} more than once"):
+        read(source, f"{header}\n1,2,3\n")
+
+
+def test_digits_of_other_scripts_are_no_numbers_and_no_times() -> None:
+    [parsed] = read(
+        "rank_map", "rank,node,time\n٣,gn01,\n3,gn02,١٧٤٦٤٠٠٠٠٠\n3,gn03,٢٠٢٥-05-04T10:00:00Z\n3,gn04,\n", UTC_CONTEXT
+    )
+    assert [r.reason for r in parsed.rejects] == ["rank ٣ is no whole number", *["its time cannot be read"] * 2]
+    assert parsed.used == 1
+
+
+@pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01 00:00:00"])
+def test_a_time_outside_every_calendar_rejects_its_row_only(time: str) -> None:
+    [parsed] = read("rank_map", f"rank,node,time\n1,gn01,{time}\n2,gn02,2025-05-04 10:00:00\n", UTC_CONTEXT)
+    assert [r.reason for r in parsed.rejects] == ["its time cannot be read"]
+    [frame] = parsed.frames.values()
+    assert frame["seen_at"].to_list() == [datetime(2025, 5, 4, 10, tzinfo=UTC)]

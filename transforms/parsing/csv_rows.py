@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -94,14 +95,22 @@ def header_of(head: bytes, delimiter: str | None = None) -> Layout | None:
         head: first bytes of the listing.
         delimiter: what stands between names; None = found from the line.
     """
-    for raw in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
-        text = raw.decode("utf-8", "replace").strip()
-        if text and not text.startswith("#"):
-            return _layout(text, delimiter)
-    return None
+    return _layout(_first_line(head), delimiter)
+
+
+def _first_line(head: bytes) -> str:
+    """Return the first line that is neither blank nor a comment; empty where there is none."""
+    texts = (raw.decode("utf-8", "replace").strip() for raw in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+    return next((text for text in texts if text and not text.startswith("#")), "")
 
 
 def _layout(text: str, delimiter: str | None) -> Layout | None:
+    """Return the columns that a line names; None where it is no list of names, or names one twice."""
+    found = _named(text, delimiter)
+    return found if found and len(set(found.names)) == len(found.names) else None
+
+
+def _named(text: str, delimiter: str | None) -> Layout | None:
     if len(text) > _LONGEST_HEADER:
         return None
     delimiter = delimiter or next((d for d in _DELIMITERS if d in text), _DELIMITERS[0])
@@ -111,7 +120,7 @@ def _layout(text: str, delimiter: str | None) -> Layout | None:
         return None
     while names and not names[-1]:
         names = names[:-1]
-    return Layout(names, delimiter) if names and all(names) and len(set(names)) == len(names) else None
+    return Layout(names, delimiter) if names and all(names) else None
 
 
 def batches(stream: ExportStream, context: Context, fields: Fields, required: Required) -> Iterator[Batch]:
@@ -152,8 +161,14 @@ def batches(stream: ExportStream, context: Context, fields: Fields, required: Re
 def _first_layout(head: bytes, context: Context, vocabulary: frozenset[str]) -> Layout:
     if context.columns:
         return Layout(tuple(map(column_name, context.columns)), context.delimiter or _DELIMITERS[0])
-    layout = header_of(head, context.delimiter)
-    if layout is None or vocabulary.isdisjoint(layout.names):
+    layout = _named(_first_line(head), context.delimiter)
+    twice = sorted(name for name, times in Counter(layout.names).items() if times > 1) if layout else []
+    if layout and twice and not vocabulary.isdisjoint(layout.names):
+        raise UnreadableExportError(
+            f"its header names the column {', '.join(f'`{name}`' for name in twice)} more than once, and which one counts is not "
+            "known: export it with each column once, or set `columns` on the source and remove the header"
+        )
+    if layout is None or twice or vocabulary.isdisjoint(layout.names):
         raise UnreadableExportError("it has no header: export it with one, or set `columns` on the source")
     return layout
 

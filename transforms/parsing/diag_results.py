@@ -13,6 +13,8 @@ from typing import Any
 
 from transforms.parsing.pci import pci_address
 
+MAX_CODE = 2**31 - 1
+"""DCGM keeps its error codes in 32 bits."""
 ROOTS = ("DCGM GPU Diagnostic", "DCGM Diagnostic")
 SOFTWARE = "software"
 _ALIASES = {
@@ -149,7 +151,7 @@ def _warnings(found: object) -> Iterator[tuple[int | None, str | None]]:
     for item in found if isinstance(found, list) else [found]:
         if isinstance(item, dict):
             code, text = item.get("error_id"), item.get("warning")
-            is_code = isinstance(code, int) and not isinstance(code, bool)
+            is_code = isinstance(code, int) and not isinstance(code, bool) and abs(code) <= MAX_CODE
             yield (code if is_code else None), (text.strip() if isinstance(text, str) else None)
         elif isinstance(item, str) and item.strip():
             yield None, item.strip()
@@ -161,7 +163,7 @@ def _entities(told: dict[str, Any]) -> list[Entity]:
         return [_entity(told, pci)]
     ids = told.get("gpu_ids", told.get("gpu_id"))
     listed = [part.strip() for part in str("" if ids is None else ids).split(",")]
-    found = [Entity("gpu", part) for part in listed if part.isdecimal()]
+    found = [Entity("gpu", part) for part in listed if part.isascii() and part.isdecimal()]
     if pci and len(found) <= 1:
         return [Entity("gpu", pci)]
     return found or [Entity()]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from transforms.outcome import Context
+from transforms.parsing.timestamps import FIRST_US, LAST_US
 
 SKEW = timedelta(days=1)
 OLD = timedelta(days=180)
@@ -21,6 +22,7 @@ WIDEST_OFFSET = timedelta(hours=14)
 CACHE = 1 << 12
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+LONGEST_UNIX = 20
 LEAP_SPAN = 8  # 1896 and 1904, 2096 and 2104: the longest wait between two 29ths of February
 
 MONTHS = {m: i + 1 for i, m in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())}
@@ -136,7 +138,10 @@ class StampReader:
 
     def _unix(self, text: str) -> Instant:
         seconds, _, fraction = text.partition(".")
-        return Instant(int(seconds) * 1_000_000 + _micros(fraction))
+        us = int(seconds) * 1_000_000 + _micros(fraction) if len(seconds) < LONGEST_UNIX else LAST_US + 1
+        if not FIRST_US <= us <= LAST_US:
+            raise StampError("it is outside the years 1 to 9999")
+        return Instant(us)
 
     def _yearless(self, text: str) -> Instant:
         found = _YEARLESS.fullmatch(text)

@@ -26,6 +26,7 @@ UNSPECIFIED = "Unspecified"
 _NUMERIC = re.compile(r"(\d{1,4})([/.-])(\d{1,2})\2(\d{2}|\d{4})", re.ASCII)
 _UPTIME = re.compile(r"S\+ ?(\d\d)/(\d{3})", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)(?: ?([AP]M))?(?: (\S{1,8}))?", re.IGNORECASE | re.ASCII)
+_SECONDS = re.compile(r"[0-9]{1,10}")
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d\d):?(\d\d)?", re.ASCII)
 # Zone words that mean one offset wherever they are used, in hours. CST, IST, BST and the like are not among them.
 _OFFSETS = {
@@ -77,7 +78,7 @@ class SelTimes:
             MissingSettingError: neither the record nor the configuration names a zone.
         """
         if date in {PRE_INIT, PRE_INIT_ALONE, UNSPECIFIED}:
-            return SelTime(None, int(clock) * 1_000_000, ("time_missing",)) if clock.isdecimal() else MISSING
+            return SelTime(None, int(clock) * 1_000_000, ("time_missing",)) if _SECONDS.fullmatch(clock) else MISSING
         found = _CLOCK.fullmatch(clock)
         if found is None or not (0 <= int(found[1]) < 24):
             return _UNREADABLE
@@ -105,7 +106,10 @@ class SelTimes:
         offset = self._offset(wall, word)
         if offset is None:
             return _UNREADABLE
-        return SelTime((wall.replace(tzinfo=UTC) - offset - EPOCH) // MICROSECOND, None, ())
+        try:
+            return SelTime((wall.replace(tzinfo=UTC) - offset - EPOCH) // MICROSECOND, None, ())
+        except OverflowError:  # a zone puts it beyond the year 9999
+            return _UNREADABLE
 
     def _offset(self, wall: datetime, word: str) -> timedelta | None:
         """Return what a zone word means: first in the configured zone, as many words have several meanings."""

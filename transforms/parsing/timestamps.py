@@ -15,8 +15,14 @@ from transforms.tables import UTC
 NO_TIME = ("", "None", "Unknown", "N/A", "n/a", "NONE", "(null)", "NULL", "none", "unknown")
 # Polars knows no clock changes after 2099.
 _OLDEST, _NEWEST = 1990, 2090
+_LAST_YEAR = 9998  # so that no zone puts a time beyond the year 9999
+FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The first and the last microsecond of the years 1 to 9999, since 1970."""
+_PLAIN_US = tuple(int(datetime(y, 1, 1, tzinfo=PYTHON_UTC).timestamp()) * 1_000_000 for y in (_OLDEST, _NEWEST + 1))
 _ISO = "%Y-%m-%dT%H:%M:%S"
 _NAIVE = pl.Datetime("us")
+# Digits are told as such: Polars takes those of every script for `\d`, and reads only these.
+_WRITTEN = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
 
 
 class Times(NamedTuple):
@@ -76,13 +82,14 @@ def read_times(text: pl.Series, zone: str) -> pl.DataFrame:
         Columns named as the fields of `Times`, in the order of `text`.
     """
     wall = text.str.to_datetime(_ISO, time_unit="us", strict=False, cache=False)  # reading is quicker than looking up
+    us = wall.to_physical()  # Python has no datetime for the year 0, which Polars reads
+    is_plain = us.is_between(_PLAIN_US[0], _PLAIN_US[1]).fill_null(False)
+    if not is_plain.all():
+        wall = pl.DataFrame({"wall": wall}).select(pl.when(is_plain).then("wall")).to_series()
     low, high = wall.min(), wall.max()
-    is_plain = wall.is_not_null()
     instant = wall.dt.replace_time_zone("UTC")
     if isinstance(low, datetime) and isinstance(high, datetime):
-        if low.year < _OLDEST or high.year > _NEWEST:
-            is_plain &= wall.is_between(datetime(_OLDEST, 1, 1), datetime(_NEWEST, 12, 31))  # noqa: DTZ001 - wall clock
-        years = range(max(low.year, _OLDEST), min(high.year, _NEWEST) + 1)
+        years = range(low.year, high.year + 1)
         changes = [d for y in years for d in _change_days(zone, y) if low.date() <= d <= high.date()]
         if changes:
             is_plain &= wall.dt.date().is_in(changes).not_()
@@ -115,13 +122,13 @@ def _change_days(zone: str, year: int) -> frozenset[date]:
 
 
 def _unusual_wall(text: pl.Expr) -> pl.Expr:
-    found = text.str.extract(r"^([0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.[0-9]{1,6})?)$").str.replace(" ", "T", literal=True)
+    found = text.str.extract(rf"^({_WRITTEN})$").str.replace(" ", "T", literal=True)
     return found.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
 
 
 def _with_offset(text: pl.Expr) -> pl.Expr:
-    stamp = text.str.replace(r"[Zz]$", "+0000").str.replace(r"([+-][0-9][0-9]):([0-9][0-9])$", "${1}${2}")
-    stamp = stamp.str.extract(r"^([0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9]:[0-9][0-9]:[0-9][0-9](?:\.[0-9]{1,6})?[+-][0-9]{4})$")
+    stamp = text.str.replace(r"[Zz]$", "+0000").str.replace(r"([+-][0-9]{2}):([0-9]{2})$", "${1}${2}")
+    stamp = stamp.str.extract(rf"^({_WRITTEN}[+-][0-9]{{4}})$")
     stamp = stamp.str.replace(" ", "T", literal=True)
     offset = stamp.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", time_unit="us", time_zone="UTC", strict=False)
     epoch = text.str.extract(r"^([0-9]{9,10})$").cast(pl.Int64).mul(1_000_000).cast(_NAIVE).dt.replace_time_zone("UTC")
@@ -129,7 +136,7 @@ def _with_offset(text: pl.Expr) -> pl.Expr:
 
 
 def _old_as_null(time: pl.Expr) -> pl.Expr:
-    return pl.when(time.dt.year() >= _OLDEST).then(time)
+    return pl.when(time.dt.year().is_between(_OLDEST, _LAST_YEAR)).then(time)
 
 
 def _in_zone(wall: pl.Expr, zone: str, ambiguous: str) -> pl.Expr:

@@ -58,7 +58,7 @@ def parse(stream: ExportStream, context: Context) -> Iterator[Parsed]:
 
     A document's lines are used where it tells anything, else ignored (`nothing_ran`). Text outside documents is ignored
     (`banner`), as are blank lines. A document that breaks off, or is another one, is rejected with all its lines: what it does not
-    say is no pass.
+    say is no pass. Of one that is too large the first line is rejected, the others are ignored (`too_large`).
 
     Raises:
         UnreadableExportError: there is no document at all.
@@ -89,12 +89,18 @@ class _Reader:
 
     def read(self, found: Document) -> None:
         """Decide on a document, or on a line outside of one."""
-        if found.problem is None and not found.values:
+        if found.problem is None and not found.values and not found.is_too_large:
             [line] = found.lines
             self._parsed.ignored["banner" if line.text.strip("\ufeff \t") else "blank"] += 1
             return
         self.seen += 1
         problem = found.problem
+        if found.is_too_large:
+            # One reject for all of it: it may have a million lines.
+            rejected = [line.reject(problem) for line in found.lines[:1] if problem]
+            self._parsed.rejects += rejected
+            self._parsed.ignored["too_large"] += len(found.lines) - len(rejected)
+            return
         if problem is None and not all(map(is_document, found.values)):
             problem = "is no answer of `dcgmi diag -j`"
         if problem:
@@ -183,9 +189,8 @@ def _told(document: dict[str, Any], keys: tuple[str, ...]) -> object:
     """Return the first of `keys` that stands at the top, beside the tests or in either's metadata."""
     roots = [document, *(document[r] for r in ROOTS if isinstance(document.get(r), dict))]
     places = [p for r in roots for p in (r, r.get("metadata")) if isinstance(p, dict)]
-    return next(
-        (p[k] for k in keys for p in places if p.get(k) not in {None, ""} and not isinstance(p[k], list | dict)), None
-    )
+    told = (p.get(k) for k in keys for p in places)
+    return next((value for value in told if isinstance(value, str | int | float) and value != ""), None)
 
 
 EVENT_CLASSES = frozenset(
@@ -198,5 +203,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="`dcgmi diag -j`: diagnostics of GPUs, of DCGM 2 to 4",
+    version=2,
     is_document=True,
 )

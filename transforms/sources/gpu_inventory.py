@@ -75,5 +75,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="GPUs of nodes as CSV: `nvidia-smi --query-gpu=index,pci.bus_id,uuid,serial,name --format=csv`, with a node column",
+    version=2,
     chunk_bytes=CHUNK_BYTES,
 )

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from transforms.outcome import Context, Parsed
+from transforms.parsing.documents import encodable
 from transforms.parsing.health_checks import EVENT_CLASSES, KINDS, failure
 from transforms.parsing.lines import Line, lines_of
 from transforms.parsing.log_stamps import MONTHS, Instant, StampError, StampReader
@@ -234,8 +235,8 @@ def _message(text: str) -> str:
     """Return what failed, without the words that lead to it, blanks made single."""
     if text.startswith(_JSON):
         try:
-            text = str(json.loads(text)["message"])
-        except (ValueError, KeyError):  # cut short
+            text = str(encodable(json.loads(text)["message"]))
+        except (ValueError, KeyError, RecursionError):  # cut short
             text = text.partition('"message":"')[2] or text
     if found := _FAILED_CHECK.search(text):
         text = found["message"]
@@ -263,5 +264,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="LBNL Node Health Check: /var/log/nhc.log, its syslog lines, node-mark-offline's lines",
+    version=2,
     chunk_bytes=CHUNK_BYTES,
 )

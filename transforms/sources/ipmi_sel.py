@@ -210,4 +210,5 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="`ipmitool sel elist` or `sel list`, of one node or of many through pdsh or clush",
+    version=2,
 )

@@ -72,5 +72,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="node of each rank of a job as CSV: rank,node[,local_rank][,job_id]",
+    version=2,
     chunk_bytes=CHUNK_BYTES,
 )

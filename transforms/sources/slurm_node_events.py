@@ -215,6 +215,6 @@ SOURCE = Source(
     parse=parse,
     doc="`sacctmgr show event -P`: nodes down or drained, with reasons",
     is_document=True,
-    version=2,
+    version=3,
     names_clusters=True,
 )

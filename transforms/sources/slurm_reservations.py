@@ -171,5 +171,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="`scontrol show reservation`, with or without `-o`",
+    version=2,
     is_document=True,
 )

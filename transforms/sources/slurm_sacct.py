@@ -273,6 +273,6 @@ SOURCE = Source(
     parse=parse,
     doc="sacct -P (Slurm accounting): job attempts; set `columns` where it was printed without a header (-n)",
     chunk_bytes=CHUNK_BYTES,
-    version=2,
+    version=3,
     names_clusters=True,
 )

@@ -57,5 +57,6 @@ SOURCE = Source(
     sniff=sniff,
     parse=parse,
     doc="rack, pod and switch of each node as CSV: node,rack[,pod][,switch][,model][,serial]",
+    version=2,
     chunk_bytes=CHUNK_BYTES,
 )

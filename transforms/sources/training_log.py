@@ -79,4 +79,5 @@ SOURCE = Source(
     parse=parse,
     chunk_bytes=4 << 20,  # lines take several times their bytes while they are read
     doc="output of a training job: Megatron-LM, Megatron-DeepSpeed, NeMo; PyTorch and NCCL errors in it",
+    version=2,
 )

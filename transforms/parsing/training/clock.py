@@ -14,6 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_STEPS = 100_000
+LATEST = 253_402_300_799_999_999
+"""The last microsecond of the year 9999: a time beyond it, added up from garbled ones, is none."""
 
 
 class Dated(NamedTuple):
@@ -52,9 +54,9 @@ class Clock:
         """See time told that no step's own time holds."""
         us = round(seconds * 1_000_000)
         if self._now is not None:
-            self._now += us
+            self._now = _possible(self._now + us)
         if self._step_at is not None:
-            self._step_at += us
+            self._step_at = _possible(self._step_at + us)
 
     def step(self, step: int | None, seconds: float | None, *, is_stamped: bool) -> Dated:
         """See the line of a step, and return its time; `stamped` was called before where the line has a stamp."""
@@ -62,10 +64,14 @@ class Clock:
             steps = 1 if step is None or self._step is None else step - self._step
             took = round((seconds or 0.0) * 1_000_000) * (steps if 0 < steps <= MAX_STEPS else 1)
             began = self._now if self._step_at is None else self._step_at
-            self._now = max(self._now, began + took)
+            self._now = _possible(max(self._now, began + took))
         self._step, self._step_at, self._last_step = step, self._now, step
         return self.line()
 
     def line(self) -> Dated:
         """Return the time of a line without a stamp."""
         return Dated(self._now, f"~{self._stamp or ''}~{'' if self._last_step is None else self._last_step}")
+
+
+def _possible(us: int) -> int | None:
+    return us if us <= LATEST else None

@@ -7,7 +7,7 @@ import polars as pl
 from transforms.outcome import Context
 from transforms.parsing.training.clock import Clock
 from transforms.parsing.training.stamps import Stamps
-from transforms.parsing.training.told import LOADED, START, Found, Passed
+from transforms.parsing.training.told import LOADED, START, Found, Lost, Passed
 from transforms.tables import UTC
 
 
@@ -74,7 +74,9 @@ class Dating:
                 self._clock.counted_from(told.step)
             self._clock.paused(told.pause_seconds)
             return
-        for one in told or ():
+        if told is None or isinstance(told, Lost):
+            return
+        for one in told:
             if one.event == START:
                 is_process = "datetime: " not in parts.item(position, "body")
                 self._clock.started(is_process=is_process)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from transforms.parsing.training import limits
 from transforms.parsing.training.told import ERROR, EXIT, NCCL_ERROR, NOT_FINITE, SPIKE, Found, Passed, Told
 
 # Texts of errno(3), gai_strerror(3) and Lustre: what a storage or a name service does to a job, whoever prints it.
@@ -115,13 +116,16 @@ def _validation(body: str) -> Found | None:
         return None
     where, node, step = _WHERE.search(body), _NODE.search(body), _ITERATION.search(body)
     name = _EXCEPTION.match(body)
+    rank_told, step_told = where and where[1], step[1] if step and event != ERROR else None
+    rank, iteration = limits.count(rank_told), limits.count(step_told)
     return [
         Told(
             event,
-            step=int(step[1]) if step and event != ERROR else None,
-            rank=int(where[1]) if where else None,
+            step=iteration,
+            rank=rank,
             node=where[2] if where and where[2] else node[1] if node else None,
             error_class=kind or (name["name"] if name else None),
+            is_unreadable=limits.is_lost((rank_told, rank), (step_told, iteration)),
         )
     ]
 

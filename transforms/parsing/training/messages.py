@@ -8,8 +8,20 @@ from __future__ import annotations
 
 import re
 
+from transforms.parsing.training import limits
 from transforms.parsing.training.errors import is_exception, read_error
-from transforms.parsing.training.told import BEGUN, DURABLE, EXIT, LOADED, NCCL_TIMEOUT, START, Found, Passed, Told
+from transforms.parsing.training.told import (
+    BEGUN,
+    DURABLE,
+    EXIT,
+    LOADED,
+    NCCL_TIMEOUT,
+    START,
+    Found,
+    Lost,
+    Passed,
+    Told,
+)
 
 TRACEBACK = "Traceback (most recent call last)"
 ROOT_CAUSE = "Root Cause (first observed failure)"
@@ -98,7 +110,9 @@ _SAVED = re.compile(r"successfully saved (?:\w+ )?checkpoint (?:from|at) iterati
 _FINALIZED = re.compile(r"Async checkpoint save for step ([0-9]+) .*finalized successfully")
 _SCHEDULED = re.compile(r"Scheduled async checkpoint save for .*?step=([0-9]+)")
 _LOADED_FROM = re.compile(r"successfully loaded checkpoint from .* at iteration +([0-9]+)")
-_SAVE_TIME = re.compile(r"save-checkpoint(?: \.+)?: (?:\([0-9.]+, )?([0-9.]+)")
+_SAVE_TIME = re.compile(r"save-checkpoint(?: \.+)?: (?:\([0-9.eE+-]+, )?([0-9.]+(?:[eE][+-]?[0-9]+)?)")
+NO_ITERATION = f"the iteration it names is none: at most {limits.MAX_COUNT:,} can be"
+NO_SAVE_TIME = f"the time it names is none: a save takes at most {limits.MAX_STEP_SECONDS:,.0f} seconds"
 
 
 def read_message(body: str) -> Found | None:
@@ -120,23 +134,25 @@ def _watchdog(body: str) -> Found | None:
     if told:
         return Passed("watchdog_detail") if _REPEATED.search(body) else told
     if stuck := _STUCK.search(body):
-        rank = int(stuck[1]) if stuck[1] else None
-        return [Told(NCCL_TIMEOUT, rank=rank, error_class="watchdog stuck", seconds=_seconds(stuck))]
+        rank, unit = limits.count(stuck[1]), 1000 if "milliseconds" in stuck[0] else 1
+        seconds = limits.seconds(stuck[2], unit=unit)
+        lost = limits.is_lost((stuck[1], rank), (stuck[2], seconds))
+        return [Told(NCCL_TIMEOUT, rank=rank, error_class="watchdog stuck", seconds=seconds, is_unreadable=lost)]
     return Passed("watchdog_detail") if _DETAIL.search(body) and not _CAUGHT.search(body) else None
 
 
-def _seconds(stuck: re.Match[str]) -> float | None:
-    return float(stuck[2]) / (1000 if "milliseconds" in stuck[0] else 1) if stuck[2] else None
-
-
 def _timeout(found: re.Match[str]) -> Told:
-    sequence, operation = _SEQUENCE.search(found["work"]), _OPERATION.search(found["work"])
+    number, operation = _SEQUENCE.search(found["work"]), _OPERATION.search(found["work"])
+    number_told = number[1] if number else None
+    rank, sequence = limits.count(found["rank"]), limits.count(number_told)
+    seconds = limits.seconds(found["ms"], unit=1000)
     return Told(
         NCCL_TIMEOUT,
-        rank=int(found["rank"]),
+        rank=rank,
         error_class=operation[1] if operation else None,
-        sequence=int(sequence[1]) if sequence else None,
-        seconds=int(found["ms"]) / 1000 if found["ms"] else None,
+        sequence=sequence,
+        seconds=seconds,
+        is_unreadable=limits.is_lost((found["rank"], rank), (number_told, sequence), (found["ms"], seconds)),
     )
 
 
@@ -167,19 +183,14 @@ _CHECKPOINT_DETAIL = re.compile(
 
 def _checkpoint(body: str) -> Found | None:
     if time := _SAVE_TIME.search(body):
-        return Passed("timer", pause_seconds=_longest(time))
+        took = limits.seconds(time[1].rstrip("."), unit=1000, most=limits.MAX_STEP_SECONDS)
+        return Lost(NO_SAVE_TIME) if took is None else Passed("timer", pause_seconds=took)
     if "heckpoint" not in body:
         return None
     for pattern, event in _CHECKPOINTS:
         if found := pattern.search(body):
-            return [Told(event, step=int(found[1]))]
+            step = limits.count(found[1])
+            return Lost(NO_ITERATION) if step is None else [Told(event, step=step)]
     if "will not load any checkpoints" in body:
         return Passed("checkpoint_detail", step=0)
     return Passed("checkpoint_detail") if _CHECKPOINT_DETAIL.search(body) else None
-
-
-def _longest(time: re.Match[str]) -> float:
-    try:
-        return float(time[1].rstrip(".")) / 1000
-    except ValueError:
-        return 0.0

@@ -13,17 +13,20 @@ from transforms.parsing.training import noise, prefix, steps
 from transforms.parsing.training.dating import Dating
 from transforms.parsing.training.reading import Reading
 from transforms.parsing.training.rows import finished, gathered, told_in
-from transforms.parsing.training.told import Found, Passed
+from transforms.parsing.training.told import Found, Lost, Passed
 from transforms.stream import Chunk
 from transforms.tables import LOG_EVENTS
 
 CUT = "begins as the line of a step does and ends before its time: it was cut short, or its form is not known"
+HOLE = "NUL bytes stand in it: what was there was not written, and two lines may have become one"
+_HOLE = re.compile(rb"^\0+", re.MULTILINE)
 _COLOUR_MARK, _COLOUR = b"\x1b[", re.compile(rb"\x1b\[[0-9;]*m")
 
 
 def is_prefixed(head: bytes) -> bool:
     """Tell whether a collector stamped the lines of an export, by its first bytes."""
-    lines = [line for line in _COLOUR.sub(b"", head).decode("utf-8", "replace").split("\n") if line.strip()]
+    text = _HOLE.sub(b"", _COLOUR.sub(b"", head)).decode("utf-8", "replace")
+    lines = [line for line in text.split("\n") if line.strip()]
     stamps = prefix.split(pl.Series(lines, dtype=pl.String)).get_column("stamp")
     return 2 * int(stamps.is_not_null().sum()) > len(stamps)
 
@@ -67,8 +70,9 @@ class LogReader:
         told = told_in(found)
         is_used = is_step.clone().scatter(told.get_column("position").unique(), True) if len(told) else is_step
         stepped = steps.read(parts.filter(is_step))
-        dated = self._dating.read(parts, is_used, stepped, found)
+        dated = self._dating.read(parts, is_used, stepped.filter(pl.col("step_problem").is_null()), found)
         problem = _problems(parts, is_used, dated, is_ended=chunk.data.endswith(b"\n"))
+        problem = _with_told(problem, parts, stepped, found, is_used, has_holes=b"\0" in chunk.data)
         is_lost = problem.is_not_null()
         parsed = Parsed(used=int((is_used & ~is_lost).sum()))
         parsed.ignored = _ignored(parts, is_used | is_lost, found)
@@ -82,10 +86,12 @@ class LogReader:
 
 
 def _texts(data: bytes) -> tuple[pl.Series, list[int]]:
-    """Return the lines of a chunk as text, without colours, and the positions of those that were not UTF-8."""
+    """Return the lines of a chunk as text, without colours or NUL bytes before them, and the positions of those that were not UTF-8."""
     clean, decoded = repaired(data)
     if _COLOUR_MARK in clean:
         clean = _COLOUR.sub(b"", clean)
+    if b"\0" in clean:  # blocks that a file system never wrote; what stands after them is a line of its own
+        clean = _HOLE.sub(b"", clean)
     texts = clean.decode("utf-8").split("\n")
     if data.endswith(b"\n"):
         texts.pop()
@@ -111,6 +117,24 @@ def _problems(parts: pl.DataFrame, is_used: pl.Series, dated: pl.DataFrame, *, i
     if not is_ended and is_used[-1] and steps.may_be_cut(parts.item(-1, "body")):
         cut.append(len(parts) - 1)
     return problem.scatter(cut, CUT) if cut else problem
+
+
+def _with_told(
+    problem: pl.Series,
+    parts: pl.DataFrame,
+    stepped: pl.DataFrame,
+    found: dict[int, Found],
+    is_used: pl.Series,
+    *,
+    has_holes: bool,
+) -> pl.Series:
+    """Return `problem` with what is wrong with what lines tell."""
+    why = {position: told.reason for position, told in found.items() if isinstance(told, Lost)}
+    why |= dict(stepped.select("position", "step_problem").drop_nulls().iter_rows())
+    if has_holes:
+        holes = is_used & parts.get_column("body").str.contains("\0", literal=True)
+        why |= dict.fromkeys(holes.arg_true().to_list(), HOLE)
+    return problem.scatter(list(why), list(why.values())) if why else problem
 
 
 def _rejects(chunk: Chunk, problem: pl.Series) -> list[Reject]:

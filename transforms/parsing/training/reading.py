@@ -7,6 +7,7 @@ from bisect import bisect_right
 
 import polars as pl
 
+from transforms.parsing.training import limits
 from transforms.parsing.training.errors import CUSTOM_EXCEPTION, exception, is_exception
 from transforms.parsing.training.messages import NEEDLES, ROOT_CAUSE, TRACEBACK, read_message
 from transforms.parsing.training.told import ERROR, Found, Passed, Told
@@ -85,13 +86,16 @@ class Reading:
             return Passed(REPORT_RULE)
         rank, node = re.match(r"[0-9]+", values.get("rank", "")), re.match(r"[A-Za-z][\w.-]*", values.get("host", ""))
         code = re.match(r"-?[0-9]+", part["value"])
+        rank_told = rank[0] if rank else None
+        number = limits.count(rank_told)
         return [
             Told(
                 ERROR,
-                rank=int(rank[0]) if rank else None,
+                rank=number,
                 node=node[0] if node else None,
                 error_class=f"exit code {code[0]}" if code else "ChildFailedError",
                 text="; ".join(f"{k}: {v}" for k, v in values.items()),
+                is_unreadable=limits.is_lost((rank_told, number)),
             )
         ]
 

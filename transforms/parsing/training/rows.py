@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from transforms.outcome import Context
-from transforms.parsing.training.told import NOT_FINITE, STEP, Found, Passed
+from transforms.parsing.training.told import NOT_FINITE, STEP, Found
 from transforms.records import record_id
 from transforms.tables import UTC
 
@@ -34,8 +34,8 @@ _COLUMNS = _EVENTS | {
 
 def told_in(found: dict[int, Found]) -> pl.DataFrame:
     """Return one row per event that lines tell, with its position."""
-    rows = [(position, *one) for position, told in found.items() if not isinstance(told, Passed) for one in told]
-    return pl.DataFrame(rows, schema=_EVENTS | {"text": pl.String}, orient="row")
+    rows = [(position, *one) for position, told in found.items() if isinstance(told, list) for one in told]
+    return pl.DataFrame(rows, schema=_EVENTS | {"text": pl.String, "is_unreadable": pl.Boolean}, orient="row")
 
 
 def gathered(parts: pl.DataFrame, stepped: pl.DataFrame, told: pl.DataFrame) -> pl.DataFrame | None:

@@ -13,7 +13,7 @@ import polars as pl
 
 from transforms.outcome import Context
 from transforms.parsing.log_stamps import MONTHS, StampError, StampReader
-from transforms.parsing.timestamps import read_times
+from transforms.parsing.timestamps import FIRST_US, LAST_US, read_times
 from transforms.parsing.training.prefix import STAMP
 from transforms.tables import UTC
 
@@ -84,7 +84,7 @@ class Stamps:
         micros = stamps.get_column("fraction").str.pad_end(6, "0").str.slice(0, 6).cast(pl.Int64).fill_null(0)
         times = pl.DataFrame(
             [
-                (at + micros.cast(pl.Duration("us"))).cast(UTC).alias("at"),
+                _in_range((at + micros.cast(pl.Duration("us"))).cast(UTC)).alias("at"),
                 is_ambiguous.alias("is_ambiguous"),
                 pl.repeat(False, len(text), dtype=pl.Boolean, eager=True).alias("is_yearless"),
                 pl.repeat(None, len(text), dtype=pl.String, eager=True).alias("problem"),
@@ -122,6 +122,15 @@ class Stamps:
         except StampError:
             return None, False, False, None
         return instant.us, "time_ambiguous" in instant.flags, True, None
+
+
+def _in_range(at: pl.Series) -> pl.Series:
+    """Return `at` without what an offset put outside the years 1 to 9999, where no calendar has a name for it."""
+    us = at.to_physical()
+    low, high = us.min(), us.max()
+    if isinstance(low, int) and isinstance(high, int) and (low < FIRST_US or high > LAST_US):
+        return at.to_frame().select(pl.when(us.is_between(FIRST_US, LAST_US)).then(pl.first())).to_series()
+    return at
 
 
 def _first_inline() -> pl.Expr:

@@ -14,12 +14,15 @@ from collections.abc import Callable
 import polars as pl
 
 from transforms.parsing.text import by_shape
+from transforms.parsing.training.limits import MAX_COUNT, MAX_SAMPLES, MAX_STEP_SECONDS
 
-_STEP = r"iteration +([0-9]{1,12})/ *[0-9]+ *\|"
+_STEP = r"iteration +([0-9]+)/ *[0-9]+ *\|"
 _MEGATRON = "elapsed time per iteration (ms):"
 _NEMO = "train_step_timing in s:"
 _NAN_ITERATIONS = "number of nan iterations:"
-_INTEGERS = ("step", "samples", "batch_size")
+_MOST = {"step_seconds": MAX_STEP_SECONDS, "samples": MAX_SAMPLES, "batch_size": MAX_SAMPLES}
+NO_STEP = f"the iteration it names is none: at most {MAX_COUNT:,} can be"
+SEVERAL = "several steps stand in one line, written over each other: which values are whose is not known"
 _NUMBER = r" *([^\s|]+)"
 MANY = 100
 # The first loss is the training loss: `lm loss`, `lm-loss`, `reduced_train_loss`; others follow it.
@@ -53,30 +56,49 @@ def read(frame: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         With columns step, step_seconds, loss, samples, batch_size as in `log_events`, `is_finite` (false where the loss is not,
-        or where iterations since the last logged one were not), `is_unreadable` (a value that is there is none).
+        or where iterations since the last logged one were not), `is_unreadable` (a value that is there is none, or cannot be), and
+        `step_problem`, why the line is no step, else null.
     """
-    texts = _texts(frame.get_column("body"))
+    bodies = frame.get_column("body")
+    texts = _texts(bodies)
     numbers = texts.select(
+        "is_several",
         step=_integer("step"),
         step_seconds=(_number("milliseconds") / 1000).round(6),
         loss=_number("loss"),
         samples=_integer("samples"),
         batch_size=_integer("batch_size"),
         is_unreadable=pl.any_horizontal(
-            _is_lost("milliseconds", _number), _is_lost("loss", _number), *(_is_lost(n, _integer) for n in _INTEGERS)
+            _is_lost("milliseconds", _number),
+            _is_lost("loss", _number),
+            _is_lost("samples", _integer),
+            _is_lost("batch_size", _integer),
         ),
     )
-    bodies = frame.get_column("body")
     is_nemo = bodies.str.contains(_NEMO, literal=True)
     if is_nemo.any():
         numbers = _with_nemo(numbers, bodies, is_nemo)
     is_finite = numbers.get_column("loss").is_finite().fill_null(True)
     if bodies.str.contains(_NAN_ITERATIONS, literal=True).any():
         is_finite &= ~bodies.str.contains(_NAN_ITERATIONS + r" *[1-9]")
-    return frame.hstack(
-        numbers.with_columns(
-            pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in ("step_seconds", "loss")
-        ).with_columns(is_finite=is_finite)
+    return frame.hstack(_bounded(numbers).with_columns(is_finite=is_finite))
+
+
+def _bounded(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return `numbers` without such as cannot be; of a loss that is not finite `is_finite` tells."""
+    is_possible = {name: pl.col(name).is_between(0, most) for name, most in _MOST.items()}
+    step, loss = pl.col("step"), pl.col("loss")
+    return numbers.select(
+        "step",
+        *(pl.when(is_kept).then(name).alias(name) for name, is_kept in is_possible.items()),
+        pl.when(loss.is_finite()).then(loss).alias("loss"),
+        is_unreadable=pl.any_horizontal("is_unreadable", *(~is_kept for is_kept in is_possible.values())).fill_null(
+            False
+        ),
+        step_problem=pl.when("is_several")
+        .then(pl.lit(SEVERAL))
+        .when(step.is_between(0, MAX_COUNT).fill_null(False).not_())
+        .then(pl.lit(NO_STEP)),
     )
 
 
@@ -85,6 +107,7 @@ def _texts(bodies: pl.Series) -> pl.DataFrame:
     frame = bodies.alias("body").to_frame()
     body = pl.col("body")
     full = {"step": body.str.extract(_STEP), **{n: body.str.extract(k + _NUMBER) for n, k in FIELDS.items()}}
+    full["is_several"] = body.str.count_matches(_STEP) > 1
     layout = _layout(bodies[-1]) if len(bodies) >= MANY else None
     if layout is None:
         return frame.select(**full)
@@ -98,6 +121,8 @@ def _layout(line: str) -> tuple[pl.Expr, dict[str, pl.Expr]] | None:
 
     Cutting at the bars is several times quicker than searching. None = the line's fields do not all have names.
     """
+    if len(re.findall(_STEP, line)) > 1:
+        return None
     _, *named, tail = line.split("|")
     keys = [field[: field.find(":") + 1] for field in named]
     if not all(keys) or tail:
@@ -112,18 +137,22 @@ def _layout(line: str) -> tuple[pl.Expr, dict[str, pl.Expr]] | None:
             quick[name] = pl.lit(None, pl.String)
         else:
             quick[name] = parts.list.get(at + 1, null_on_oob=True).str.strip_prefix(keys[at]).str.strip_chars()
-    return is_usual, quick
+    return is_usual, quick | {"is_several": pl.lit(False)}
 
 
 def _with_nemo(numbers: pl.DataFrame, bodies: pl.Series, is_nemo: pl.Series) -> pl.DataFrame:
     """Return `numbers` with step and seconds of NeMo's lines; a step's number is the steps done, as a checkpoint's is."""
     told = bodies.to_frame().select(
-        step=pl.col("body").str.extract(r"global_step: *([0-9]+)").cast(pl.Int64, strict=False) + 1,
-        seconds=pl.col("body").str.extract(_NEMO + _NUMBER).cast(pl.Float64, strict=False),
+        global_step=pl.col("body").str.extract(r"global_step: *([0-9]+)"),
+        seconds=pl.col("body").str.extract(_NEMO + _NUMBER),
     )
-    step = pl.when(is_nemo).then(pl.coalesce(told.get_column("step"), "step")).otherwise("step")
-    seconds = pl.when(is_nemo).then(told.get_column("seconds")).otherwise("step_seconds")
-    return numbers.with_columns(step=step, step_seconds=seconds)
+    both = numbers.hstack(told).with_columns(is_nemo=is_nemo)
+    is_global = pl.col("is_nemo") & pl.col("global_step").is_not_null()
+    return both.with_columns(
+        step=pl.when(is_global).then(_integer("global_step") + 1).otherwise("step"),
+        step_seconds=pl.when("is_nemo").then(_number("seconds")).otherwise("step_seconds"),
+        is_unreadable=pl.col("is_unreadable") | (pl.col("is_nemo") & _is_lost("seconds", _number)),
+    ).select(numbers.columns)
 
 
 def _number(name: str) -> pl.Expr:

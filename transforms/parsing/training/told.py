@@ -13,7 +13,7 @@ NOT_FINITE, SPIKE = "loss_not_finite", "loss_spike"
 class Told(NamedTuple):
     """The columns of `log_events` that the message alone decides; see transforms.tables.
 
-    `text` is set where the event is told over several lines.
+    `text` is set where the event is told over several lines, `is_unreadable` where a number that is there is none.
     """
 
     event: str
@@ -24,6 +24,7 @@ class Told(NamedTuple):
     sequence: int | None = None
     seconds: float | None = None
     text: str | None = None
+    is_unreadable: bool = False
 
 
 class Passed(NamedTuple):
@@ -40,4 +41,14 @@ class Passed(NamedTuple):
     pause_seconds: float = 0.0
 
 
-Found = list[Told] | Passed
+class Lost(NamedTuple):
+    """A line that tells something which cannot be read.
+
+    Attributes:
+        reason: why.
+    """
+
+    reason: str
+
+
+Found = list[Told] | Passed | Lost

@@ -65,7 +65,7 @@ bounded as (
             is_save and previous_step is not null,
             greatest(
                 epoch_us(next_ended_at) - epoch_us(previous_ended_at)
-                - ((next_step - previous_step) * median_step_seconds * 1000000)::bigint,
+                - least((next_step - previous_step) * median_step_seconds * 1000000, 1e15)::bigint,
                 0
             ),
             0

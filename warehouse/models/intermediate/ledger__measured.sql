@@ -19,7 +19,9 @@ with attempts as (
 silences as (
     select
         attempts.record_id,
-        arg_max(steps.ended_at, epoch_us(steps.ended_at) - epoch_us(steps.previous_ended_at)) as over_at
+        arg_max(
+            steps.ended_at, (epoch_us(steps.ended_at) - epoch_us(steps.previous_ended_at), steps.ended_at)
+        ) filter (where steps.previous_ended_at is not null) as over_at
     from attempts
     left join intermediate.training__steps as steps
         on attempts.record_id = steps.record_id

@@ -2,7 +2,8 @@
 -- when it stopped making progress, its pace, what it loaded and saved, how many errors it tells.
 -- The first step began before the line that ends it by the iterations since the start, each as long as that line says,
 -- else as the median step; not before the start or load that the log tells. Where the log begins late, the configured
--- restart overhead is assumed. Without any step, all its time is that of starting.
+-- restart overhead is assumed. Without any step, all its time is that of starting. No span is longer than 1e12 ms, some
+-- 31 years: whatever number a log tells, the sum is an instant.
 with timed as (
     select
         *,
@@ -42,11 +43,13 @@ select
                     is_start_assumed,
                     least(
                         started_at + to_seconds(restart_overhead_seconds),
-                        first_line_at - to_milliseconds(coalesce(1000 * logging_steps * first_step_length, 0)::bigint)
+                        first_line_at
+                        - to_milliseconds(least(coalesce(1000 * logging_steps * first_step_length, 0), 1e12)::bigint)
                     ),
                     greatest(
                         begun_at,
-                        first_line_at - to_milliseconds((1000 * (first_step - start_step) * first_step_length)::bigint)
+                        first_line_at
+                        - to_milliseconds(least(1000 * first_step_length * (first_step - start_step), 1e12)::bigint)
                     )
                 )
             )
@@ -55,7 +58,8 @@ select
     ) as first_step_started_at,
     least(last_step_at, observed_until) as last_step_at,
     least(
-        last_step_at + to_milliseconds(coalesce(1000 * (reached_step - last_step) * median_step_seconds, 0)::bigint),
+        last_step_at
+        + to_milliseconds(least(coalesce(1000 * median_step_seconds * (reached_step - last_step), 0), 1e12)::bigint),
         observed_until
     ) as last_progress_at,
     median_step_seconds,

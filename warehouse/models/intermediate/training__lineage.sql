@@ -51,7 +51,9 @@ paced as (
         ) as median_step_seconds,
         coalesce(logging_steps, run_logging_steps, 1) as logging_steps,
         has_steps or begun_at is not null as is_measured,
-        greatest(first_step - round(coalesce(logging_steps, run_logging_steps, 1))::bigint, 0) as printed_before
+        greatest(
+            first_step - least(round(coalesce(logging_steps, run_logging_steps, 1)), 1e18)::bigint, 0
+        ) as printed_before
     from attempts
     where is_run_logged
 ),

@@ -34,7 +34,7 @@ told as (
             where events.event in ('start', 'checkpoint_loaded')
             and (steps.first_line_at is null or events.occurred_at <= steps.first_line_at)
         ) as begun_at,
-        arg_max(events.step, events.occurred_at) filter (
+        arg_max(events.step, (events.occurred_at, events.step)) filter (
             where events.event = 'checkpoint_loaded'
             and (steps.first_line_at is null or events.occurred_at <= steps.first_line_at)
         ) as loaded_step,

@@ -34,6 +34,8 @@ lines as (
     from intermediate.training__matches as matches
     semi join suspects
         on matches.record_id = suspects.record_id
+    anti join intermediate.training__strays as strays
+        on matches.log_record_id = strays.log_record_id
     where matches.event in ('step', 'start', 'checkpoint_loaded')
     window so_far as (
         partition by matches.record_id
@@ -84,7 +86,7 @@ returns as (
         )
         or (
             -- further back than clocks err
-            (steps.previous_step - steps.step + 1) * paces.step_seconds >= 5
+            (steps.previous_step - steps.step) * paces.step_seconds + paces.step_seconds >= 5
             and steps.step < steps.previous_step
             and steps.done_before_at < steps.occurred_at - interval 5 second
         )
@@ -98,17 +100,18 @@ markers as (
     where event <> 'step'
 ),
 
+-- What is logged in the second of the step before still belongs to it: no two pieces begin at one instant.
 marked as (
     select
         returns.*,
         if(
             returns.is_marked,
             markers.occurred_at,
-            greatest(returns.previous_at, returns.first_line_at - returns.step_length)
+            greatest(returns.previous_at + interval 1 microsecond, returns.first_line_at - returns.step_length)
         ) as resumed_at
     from returns
     asof left join markers
-        on returns.record_id = markers.record_id and returns.previous_at <= markers.occurred_at
+        on returns.record_id = markers.record_id and returns.previous_at < markers.occurred_at
 ),
 
 errors as (

@@ -23,6 +23,8 @@ parted as (
     from intermediate.training__matches as matches
     asof inner join intermediate.training__pieces as pieces
         on matches.record_id = pieces.attempt_record_id and matches.occurred_at >= pieces.first_line_at
+    anti join intermediate.training__strays as strays
+        on matches.log_record_id = strays.log_record_id
     where matches.event = 'step' and matches.step is not null
 ),
 
@@ -36,7 +38,7 @@ printed as (
         record_id,
         step,
         min(occurred_at) as occurred_at,
-        arg_min(step_seconds, occurred_at) as step_seconds,
+        arg_min(step_seconds, (occurred_at, step_seconds)) as step_seconds,
         max(samples) as samples,
         true as is_printed
     from parted

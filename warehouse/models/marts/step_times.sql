@@ -36,11 +36,11 @@ hours as (
         run_id,
         run,
         hour_at,
-        sum(steps)::bigint as steps,
+        least(sum(steps), 9223372036854775807)::bigint as steps,
         count(*) as step_lines,
         quantile_cont(milliseconds, [0.1, 0.5, 0.9, 0.99]) as quantiles,
         max(milliseconds) as max_step_milliseconds,
-        coalesce(sum(steps) filter (where is_slow), 0)::bigint as slow_steps,
+        least(coalesce(sum(steps) filter (where is_slow), 0), 9223372036854775807)::bigint as slow_steps,
         sum(samples) * 1000000 / nullif(sum(microseconds) filter (where samples is not null), 0) as samples_per_second
     from placed
     group by cluster, run_id, run, hour_at

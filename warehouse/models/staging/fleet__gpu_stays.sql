@@ -30,29 +30,41 @@ statements as (
         ) = 1
 ),
 
-moves as (
+sightings as (
     select
         cluster,
         gpu,
         seen_at,
-        node,
-        slot,
-        lag(node) over places as left_node,
-        lag(slot) over places as left_slot,
-        lag(seen_at) over places as left_seen_at
+        lead(seen_at) over (partition by cluster, gpu order by seen_at) as next_seen_at
     from statements
     where gpu is not null
-    window
-        places as (
-            partition by cluster, gpu
-            order by
-                seen_at,
-                node,
-                slot
-        )
+    group by cluster, gpu, seen_at
 ),
 
-steps as (
+moves as (
+    select
+        statements.cluster,
+        statements.gpu,
+        statements.node,
+        statements.slot,
+        sightings.next_seen_at as seen_at
+    from statements
+    inner join sightings
+        on
+            statements.cluster = sightings.cluster
+            and statements.gpu = sightings.gpu
+            and statements.seen_at = sightings.seen_at
+    anti join statements as again
+        on
+            statements.cluster = again.cluster
+            and statements.gpu = again.gpu
+            and sightings.next_seen_at = again.seen_at
+            and statements.node = again.node
+            and statements.slot = again.slot
+    where sightings.next_seen_at is not null
+),
+
+told as (
     select
         cluster,
         node,
@@ -68,10 +80,10 @@ steps as (
         record_id
     from statements
     union all
-    select distinct
+    select
         cluster,
-        left_node,
-        left_slot,
+        node,
+        slot,
         seen_at,
         true as is_leaving,
         gpu,
@@ -82,7 +94,22 @@ steps as (
         null,
         null
     from moves
-    where seen_at > left_seen_at and (node, slot) <> (left_node, left_slot)
+),
+
+-- A GPU leaves a slot only while it holds it: another one may have been put there before.
+steps as (
+    select *
+    from told
+    qualify
+        not is_leaving
+        or gpu = last_value(if(is_leaving, null, gpu) ignore nulls) over (
+            partition by cluster, node, slot
+            order by
+                seen_at asc,
+                is_leaving desc,
+                gpu asc
+            rows unbounded preceding
+        )
 ),
 
 begun as (
@@ -128,10 +155,10 @@ stays as (
         node,
         slot,
         stay,
-        any_value(gpu) as gpu,
-        any_value(gpu_index) as gpu_index,
-        any_value(device) as device,
-        any_value(uuid) as uuid,
+        min(gpu) as gpu,
+        min(gpu_index) as gpu_index,
+        min(device) as device,
+        min(uuid) as uuid,
         min(serial) as serial,
         min(model) as model,
         min(seen_at) filter (where not is_leaving) as valid_from,

@@ -21,12 +21,12 @@ with reported as (
 timeouts as (
     select
         interruption_id,
-        any_value(record_id) as record_id,
-        any_value(cluster) as cluster,
-        any_value(job_id) as job_id,
+        min(record_id) as record_id,
+        min(cluster) as cluster,
+        min(job_id) as job_id,
         count(distinct rank) as ranks,
         count(distinct node) as nodes,
-        min(occurred_at - to_milliseconds(coalesce(1000 * seconds, 0)::bigint)) as hung_at,
+        min(occurred_at - to_milliseconds(least(coalesce(1000 * seconds, 0), 864000000)::bigint)) as hung_at,
         max(occurred_at) as last_at,
         arg_min(log_record_id, (occurred_at, log_record_id)) as log_record_id
     from reported

@@ -11,7 +11,10 @@ select
     training.last_progress_at is not null as is_progress_observed,
     -- steps went on until the end: many logs print every Nth step only
     coalesce(
-        training.last_step_at + to_milliseconds(3000 * training.median_logging_seconds) >= index.ended_at, false
+        training.last_step_at + to_milliseconds(3000 * least(coalesce(training.median_logging_seconds, 0), 1e9))
+        >= index.ended_at
+        and training.median_logging_seconds is not null,
+        false
     ) as is_advancing,
     least(coalesce(training.last_progress_at, index.ended_at), index.ended_at) as stopped_at,
     greatest(

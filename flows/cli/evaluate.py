@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from marts.runs as r
 left join marts.interruptions as i on r.run_id = i.run_id and i.recovery = 'manual'
 group by all
 """
+MOST_DISTANCE = timedelta(days=365)
 LEDGER = "select l.run_id, l.state, sum(l.gpu_seconds)::bigint as gpu_seconds from marts.ledger as l group by all"
 
 
@@ -73,13 +74,30 @@ def evaluate(
     """
     settings = facts.configuration(config)
     ends = tuple(None if text is None else facts.moment(text) for text in (since, until))
-    score = score_of(settings, truth, int(facts.duration(distance).total_seconds()), *ends)
+    score = score_of(settings, truth, _distance_seconds(distance), *ends)
     if json:
         say_json(score.summary())
     else:
         say_score(score)
         say_tables(score)
     return 0
+
+
+def _distance_seconds(text: str) -> int:
+    """Return the distance, seconds; more than a year around a truth is none, and soon no date.
+
+    Raises:
+        CommandError: it is no duration, or too long (exit 2).
+    """
+    try:
+        distance = facts.duration(text)
+    except OverflowError:
+        distance = timedelta.max
+    if distance > MOST_DISTANCE:
+        raise CommandError(
+            f"--distance {text} is too far for a truth and its verdict; give {MOST_DISTANCE.days}d at most", 2
+        )
+    return int(distance.total_seconds())
 
 
 def score_of(

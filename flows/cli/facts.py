@@ -128,7 +128,10 @@ def moment(text: str) -> datetime:
     except ValueError:
         pass
     else:
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        try:
+            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        except OverflowError:
+            raise CommandError(f"{text!r} is before the first year or after the last; write a nearer time", 2) from None
     try:
         return datetime.now(UTC) - duration(text)
     except OverflowError:

@@ -340,6 +340,8 @@ def test_the_command_scores_the_period_asked_for(goodput: Goodput, demo_folder: 
     assert (score["invented"], score["outside"]) == ([], 8)
     whole = ("--since", "2026-11-30", "--until", "2026-12-01")
     assert "3 of 3; missed 0, invented 8" in goodput("evaluate", part, *whole, *config).out
+    for option in (("--distance", "366d"), ("--distance", "9" * 14 + "d"), ("--until", "9999-12-31T23:59:59-23:59")):
+        assert goodput("evaluate", part, *option, *config).code == 2, option
     ran = goodput("evaluate", part, "--since", "2026-12-01", "--until", "2026-11-01", *config)
     assert (ran.code, "nothing lies between" in ran.err) == (2, True)
     part.write_text(lines[0].replace("planned_maintenance", "planed_maintenance"))

@@ -49,7 +49,7 @@ def late_rank(run: Run) -> None:
         (lambda run: run.step(275, 0), 1),
         (lambda run: run.step(75, 999), 1),
         (lambda run: run.step(255, 3), 1),
-        (late_rank, 19),
+        (late_rank, 18),
     ],
     ids=["zero", "zero_of_two_ranks", "zero_at_the_end", "far_ahead", "told_again", "rank_behind"],
 )

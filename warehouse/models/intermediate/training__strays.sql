@@ -83,10 +83,11 @@ gaps as (
     window in_order as (partition by record_id order by step)
 ),
 
+-- Where steps were done again, the gap to the next new one is long: a short one tells the pace.
 paces as (
     select
         record_id,
-        median(step_seconds) as step_seconds
+        quantile_disc(step_seconds, 0.25) as step_seconds
     from gaps
     where step_seconds > 0
     group by record_id

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.settings import settings
 from warehouse import query
 from warehouse.build import build
 from warehouse.digest import digest
@@ -17,33 +18,7 @@ from warehouse.inputs import Inputs
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
 NODES = [f"n{i}" for i in range(8)]
-SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "clusters": [{"cluster": "c", "zone": "UTC", "gpus_per_node": 8}],
-    "attribution": [
-        {
-            "before_seconds": 2700,
-            "progress_before_seconds": 600,
-            "after_seconds": 900,
-            "coalesce_gap_seconds": 20,
-            "maintenance_before_seconds": 300,
-            "maintenance_after_seconds": 900,
-            "fault_free_seconds": 86400,
-        }
-    ],
-    "runs": [
-        {
-            "run_rule": 1,
-            "match_columns": ["user"],
-            "match_globs": ["ann"],
-            "key_columns": ["user", "job_name"],
-            "key_patterns": [None, None],
-            "max_gap_seconds": 86400,
-            "resume_window_seconds": 3600,
-            "checkpoint_interval_seconds": 1800,
-            "restart_overhead_seconds": 300,
-        }
-    ],
-}
+SETTINGS = settings("user", "job_name")
 
 
 def attempts() -> list[dict[str, Any]]:

@@ -49,10 +49,19 @@ copy (
 """
 
 LOAD = """
-create schema intermediate; create schema settings;
+create schema intermediate; create schema settings; create schema reference;
 create table settings.attribution as
 select 600::bigint as before_seconds, 300::bigint as after_seconds, 300::bigint as coalesce_gap_seconds;
-create table settings.evidence_windows(evidence_class varchar, before_seconds bigint, after_seconds bigint);
+create table intermediate.attribution__own_windows(
+    evidence_class varchar, before_seconds bigint, after_seconds bigint
+);
+create table intermediate.attribution__left_out(interruption_id varchar, node varchar);
+create table reference.evidence_timing as select 21600::bigint as left_out_seconds;
+create table intermediate.attribution__stops as
+select
+    interruption_id, record_id, cluster, started_at, ended_at,
+    greatest(started_at, ended_at - interval 10 minute) as opens_at
+from '{folder}/attempts.parquet';
 create table intermediate.interruptions__index as
 select interruption_id, record_id, cluster, started_at, ended_at from '{folder}/attempts.parquet';
 create table intermediate.runs__attempt_nodes as
@@ -64,6 +73,7 @@ from '{folder}/attempts.parquet';
 create table intermediate.hardware__events as
 select
     *, 'gpu' as device_kind, 'xid_' || code as evidence_class, false as is_fatal, false as is_cleanup,
+    true as is_fault,
     null::varchar as unit, 'NVRM: Xid' as text
 from '{folder}/events.parquet';
 """

@@ -273,6 +273,34 @@ def opened(data: Path) -> Iterator[Manifest]:
         connection.close()
 
 
+@contextmanager
+def opened_to_read(data: Path) -> Iterator[Manifest | None]:
+    """Open the manifest of a data folder as it is, without making or mending anything; None where nothing was read yet.
+
+    Raises:
+        ManifestError: as `opened`.
+    """
+    path = data / FILE_NAME
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
+        if any((data / "lake").rglob("*.parquet")):
+            raise ManifestError(f"{path} is missing or empty, but only it can tell about the lake: restore a backup")
+        yield None
+        return
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+    except sqlite3.DatabaseError as error:
+        raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
+    try:
+        (version,) = connection.execute("pragma user_version").fetchone()
+        if version != _VERSION:
+            raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}")
+        yield Manifest(connection)
+    except sqlite3.DatabaseError as error:
+        raise ManifestError(f"{path} cannot be read ({error}): restore it from a backup") from error
+    finally:
+        connection.close()
+
+
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("pragma synchronous = full")
     (version,) = connection.execute("pragma user_version").fetchone()

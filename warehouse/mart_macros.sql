@@ -1,4 +1,5 @@
--- Macros over marts; they stand in the published file and work in any DuckDB client.
+-- Macros over marts; they stand in the published file and work in any DuckDB client. (No `if()`: DuckDB 1.4 does
+-- not find a stored one.)
 
 -- Causes that stopped a cluster's tracked runs in a period, in Table 5's order: from `since` on, before `until_`.
 create macro root_causes_between(cluster_name, since, until_) as table
@@ -9,11 +10,10 @@ create macro root_causes_between(cluster_name, since, until_) as table
         i.class,
         count(*) as interruptions,
         count(distinct i.incident_id) as incidents,
-        if(
-            i.class = 'unexpected',
-            round(count(*) / sum(if(i.class = 'unexpected', count(*), 0)) over (), 6),
-            null
-        ) as share_of_unexpected,
+        case
+            when i.class = 'unexpected'
+                then round(count(*) / sum(case when i.class = 'unexpected' then count(*) else 0 end) over (), 6)
+        end as share_of_unexpected,
         round(sum(i.lost_gpu_seconds) / 3600, 6) as lost_gpu_hours
     from marts.interruptions as i
     left join reference.causes as c on i.cause = c.code

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "evaluate": ("goodput evaluate truth.jsonl", "goodput evaluate truth.jsonl --since 2026-05-01 --until 2026-06-01"),
     "builds": ("goodput builds",),
     "rollback": ("goodput rollback",),
+    "doctor": ("goodput doctor", "goodput doctor --config /etc/goodput.toml --json"),
 }
 """Commands in the order of the help, with examples."""
 

@@ -119,18 +119,3 @@ class Signature:
     accepted: tuple[str, ...] = ()
     gap: tuple[float, float] = (0.0, 20.0)
     sets_aside: int = 0
-
-
-@dataclass(slots=True)
-class World:
-    """Everything that happened, ready to be written.
-
-    Attributes:
-        fleet: the machines.
-        seed: what chance was drawn from.
-        lines: lines that incidents left, any order; noise is added while writing.
-    """
-
-    fleet: Fleet
-    seed: int
-    lines: list[Line] = field(default_factory=list)

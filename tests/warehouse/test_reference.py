@@ -134,6 +134,12 @@ def test_weights_speak_of_known_causes(name: str) -> None:
     assert {r["cause"] for r in table(name)} <= codes
 
 
+def test_a_class_of_evidence_has_one_weight_for_a_cause() -> None:
+    """Of two rows the weaker would be dead, and nobody could tell which was meant."""
+    pairs = [(r["weight_class"], r["cause"]) for r in table("evidence_weights")]
+    assert len(pairs) == len(set(pairs))
+
+
 def test_every_cause_with_weights_has_a_prior() -> None:
     priors = {r["cause"] for r in table("cause_priors")}
     assert {r["cause"] for r in table("evidence_weights")} <= priors

@@ -166,10 +166,10 @@ select
     ) as fault_id,
     cluster,
     node,
-    any_value(device_kind) as device_kind,
+    arg_min(device_kind, (occurred_at, record_id)) as device_kind,
     device,
     arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
-    any_value(event_class) as event_class,
+    arg_min(event_class, (occurred_at, record_id)) as event_class,
     code,
     evidence_class,
     bool_or(is_fatal) as is_fatal,
@@ -177,8 +177,8 @@ select
     min(occurred_at) as first_at,
     max(occurred_at) as last_at,
     count(*) as events,
-    any_value(cleared_at) as cleared_at,
-    any_value(cleared_by) as cleared_by,
+    arg_min(cleared_at, (occurred_at, record_id)) as cleared_at,
+    arg_min(cleared_by, (occurred_at, record_id)) as cleared_by,
     arg_min(record_id, (occurred_at, record_id)) as record_id,
     arg_min(text, (occurred_at, record_id)) as text
 from numbered

@@ -32,22 +32,12 @@ starts as (
     group by cluster, named, started_at
 ),
 
-by_job as (
+owned as (
     select
-        events.cluster,
-        events.record_id as log_record_id,
-        events.job_id,
-        events.event,
-        events.occurred_at,
-        events.step,
-        events.step_seconds,
-        events.samples,
-        if(events.occurred_at <= starts.until_at, starts.record_id, null) as record_id,
-        case
-            when events.occurred_at is null then 'the line has no time'
-            when starts.attempts > 1 and events.occurred_at <= starts.until_at then 'several attempts of that job'
-            else 'no tracked attempt of that job at that time'
-        end as unmatched_reason
+        events.*,
+        starts.record_id as owner_id,
+        starts.until_at,
+        starts.attempts
     from staging.training__log_events as events
     asof left join starts
         on
@@ -55,37 +45,40 @@ by_job as (
             and events.job_id = starts.named
             and events.occurred_at >= starts.from_at
     where events.job_id is not null
-),
-
-by_time as (
+    union all
     select
-        events.cluster,
-        events.record_id as log_record_id,
-        events.job_id,
-        events.event,
-        events.occurred_at,
-        events.step,
-        events.step_seconds,
-        events.samples,
-        if(events.occurred_at <= owners.until_at, owners.record_id, null) as record_id,
-        case
-            when events.occurred_at is null then 'the line has no time'
-            when owners.attempts > 1 and events.occurred_at <= owners.until_at then 'several tracked attempts ran'
-            else 'no tracked attempt ran'
-        end as unmatched_reason
+        events.*,
+        owners.record_id as owner_id,
+        owners.until_at,
+        owners.attempts
     from staging.training__log_events as events
     asof left join intermediate.training__log_owners as owners
         on events.cluster = owners.cluster and events.occurred_at >= owners.from_at
     where events.job_id is null
 ),
 
-joined as (
-    select * from by_job
-    union all
-    select * from by_time
+matched as (
+    select
+        cluster,
+        record_id as log_record_id,
+        job_id,
+        event,
+        occurred_at,
+        step,
+        step_seconds,
+        samples,
+        if(occurred_at <= until_at, owner_id, null) as record_id,
+        case
+            when occurred_at is null then 'the line has no time'
+            when attempts > 1 and occurred_at <= until_at
+                then if(job_id is null, 'several tracked attempts ran', 'several attempts of that job')
+            when job_id is null then 'no tracked attempt ran'
+            else 'no tracked attempt of that job at that time'
+        end as unmatched_reason
+    from owned
 )
 
 select
     * exclude (unmatched_reason),
     if(record_id is null, unmatched_reason, null) as unmatched_reason
-from joined
+from matched

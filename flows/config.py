@@ -7,8 +7,8 @@ import glob
 import io
 import pkgutil
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -27,7 +27,8 @@ from flows.config_errors import (
     line_of,
 )
 from flows.config_problems import problems
-from flows.config_schema import AttributionEntry, CalendarEntry, Document, RunEntry
+from flows.config_schema import DAY, HOUR, AttributionEntry, CalendarEntry, Document, RunEntry, SourceEntry
+from flows.config_sources import source_names, source_problems
 
 __all__ = ["Config", "ConfigError", "ConfigMissingError", "SourceConfig", "format_names", "load"]
 
@@ -41,7 +42,16 @@ class SourceConfig:
     """Exports of one kind.
 
     Attributes:
-        path: absolute path or glob; may capture {cluster}, {node}, {job_id}, {collected_at}.
+        path: absolute path or glob; may capture {cluster}, {node}, {job_id}, {collected_at}. That of a command is where what
+            it printed is kept.
+        name: what `--source` and the coverage calendar call it; unlike any other source's.
+        command: program and arguments that print an export for a window; empty = files that others write.
+        window: length of the windows that coverage and backfill count in, seconds.
+        delay: a command is asked for a window this long after its end, seconds.
+        since: UTC time from which on a command is asked; None = the last whole window when it is first asked.
+        timeout: a command that runs longer than this has failed, seconds.
+        environment: variables set for the command.
+        secrets: names of variables it needs that stand in no file.
         format: name of the export format; None = recognized by content.
         cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
@@ -54,6 +64,14 @@ class SourceConfig:
     """
 
     path: str
+    name: str = ""
+    command: tuple[str, ...] = ()
+    window: int = DAY
+    delay: int = 0
+    since: datetime | None = None
+    timeout: int = 0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
     format: str | None = None
     cluster: str | None = None
     zone: str | None = None
@@ -177,15 +195,26 @@ def parse(text: str, file: Path) -> Config:
         raise ConfigError(file, problems(error, lines)) from None
     if found := list(_contradictions(document, lines)):
         raise ConfigError(file, found)
-    base = Path(glob.escape(str(file.parent)))
+    data = file.parent / document.warehouse.data
+    names = source_names(document.sources)
     sources = [
-        SourceConfig(
-            **{**s.model_dump(), "path": str(base / s.path)},
-            where=f"{file.name} line {line_of(lines, ('sources', i))}",
-        )
-        for i, s in enumerate(document.sources)
+        _source(s, name, file, data, f"{file.name} line {line_of(lines, ('sources', i))}")
+        for i, (s, name) in enumerate(zip(document.sources, names, strict=True))
     ]
-    return Config(file, file.parent / document.warehouse.data, sources, document)
+    return Config(file, data, sources, document)
+
+
+def _source(entry: SourceEntry, name: str, file: Path, data: Path, where: str) -> SourceConfig:
+    path = glob.escape(str(landing_of(data, name))) + "/*_{collected_at}.zst"
+    if entry.path is not None:
+        path = str(Path(glob.escape(str(file.parent))) / entry.path)
+    window = entry.window or (HOUR if entry.command else DAY)
+    return SourceConfig(**{**entry.model_dump(), "path": path, "name": name, "window": window}, where=where)
+
+
+def landing_of(data: Path, name: str) -> Path:
+    """Return the folder that keeps what the command of a source printed."""
+    return data / "landing" / name
 
 
 def format_names() -> list[str]:
@@ -198,6 +227,7 @@ def format_names() -> list[str]:
 def _contradictions(document: Document, lines: dict[Loc, int]) -> Iterator[Problem]:
     """Find what is wrong between entries that are each right."""
     formats, clusters = format_names(), document.clusters
+    yield from source_problems(document.sources, lines)
     for i, source in enumerate(document.sources):
         if source.format is not None and source.format not in formats:
             text = f'`format`: no export format is named "{source.format}"' + did_you_mean(source.format, formats)

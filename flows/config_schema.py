@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from flows.config_types import (
+    Command,
     Delimiter,
     Duration,
     Instant,
@@ -12,11 +13,13 @@ from flows.config_types import (
     Match,
     Memory,
     Moment,
+    SourceName,
     SourcePath,
     Text,
     Texts,
     Threads,
     Whole,
+    WindowLength,
     Zone,
 )
 
@@ -60,10 +63,18 @@ class ClusterEntry(Entry):
 
 
 class SourceEntry(Entry):
-    """`[[sources]]`: exports of one kind.
+    """`[[sources]]`: exports of one kind: files that lie somewhere (`path`), or what a command prints (`command`).
 
     Attributes:
         path: path or glob relative to the file; may capture {cluster}, {node}, {job_id}, {collected_at}.
+        name: what `--source` and the coverage calendar call it; None = from the file's or folder's name, or the command's.
+        command: program and arguments, run without a shell once for each window; {start} and {end} stand for its limits.
+        window: length of the windows that coverage and backfill count in, seconds; None = a day, an hour for a command.
+        delay: a command is asked for a window this long after its end, when late records are in, seconds.
+        since: where the first window of a command begins; None = the last whole window when it is first asked.
+        timeout: a command that runs longer than this has failed, seconds.
+        environment: variables set for the command.
+        secrets: variables it needs that must not stand here; from the environment, or from a Prefect Secret block.
         format: name of the export format; None = recognized by content.
         cluster: cluster of exports, and of rows that name none or one that is not configured.
         zone: IANA zone of its times; overrides the cluster's.
@@ -74,7 +85,15 @@ class SourceEntry(Entry):
         collected_at: when the exports were collected; None = from the path, else the file's time when first seen.
     """
 
-    path: SourcePath
+    path: SourcePath | None = None
+    name: SourceName | None = None
+    command: Command = ()
+    window: WindowLength | None = None
+    delay: Duration = 600
+    since: Instant | None = None
+    timeout: Duration = 300
+    environment: dict[str, str] = Field(default_factory=dict)
+    secrets: Texts = ()
     format: Text | None = None
     cluster: Text | None = None
     zone: Zone | None = None

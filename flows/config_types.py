@@ -19,6 +19,9 @@ JOB_COLUMNS = (
 )  # fmt: skip
 """Columns of `job_attempts` that a run may be matched and keyed by."""
 
+PLACEHOLDERS = ("start", "end", "start_utc", "end_utc", "start_epoch", "end_epoch")
+"""What a command may contain: the limits of the window it is asked for, in the source's zone, in UTC, in seconds since 1970."""
+DAY = 86400
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_SECONDS = 36500 * 86400
 MAX_WHOLE = 2**31 - 1
@@ -157,11 +160,52 @@ def source_path(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f'{shown(value)} is no path; write one such as "exports/sacct-*.txt"')
     if "://" in value:
-        raise ValueError(f"{shown(value)} is an address; pull it into a file first and give the file's path")
+        raise ValueError(f"{shown(value)} is an address; fetch it with a `command` such as curl, or into a file")
     for name in re.findall(r"\{([^{}]*)\}", value):
         if name not in CAPTURES:
             raise ValueError(f"a path cannot capture {{{name}}}" + did_you_mean(name, CAPTURES))
     return value
+
+
+def source_name(value: object) -> str:
+    """Return a name that can stand in a path and on a command line.
+
+    Raises:
+        ValueError: it is empty, longer than 60 characters, or has others than letters, digits, dot, dash and underscore.
+    """
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,59}", value):
+        return value
+    raise ValueError(f'{shown(value)} is no name; write letters, digits, ".", "-" and "_", such as "sacct"')
+
+
+def command(value: object) -> tuple[str, ...]:
+    """Return a program and its arguments.
+
+    Raises:
+        ValueError: it is no list of texts, or empty, or has a placeholder that is not of `PLACEHOLDERS`.
+    """
+    if isinstance(value, str):
+        raise ValueError(f'{shown(value)} is one text, and no shell reads it; write a list: ["sacct", "--allusers"]')
+    words = _texts(value, text)
+    if not words:
+        raise ValueError("it is empty; write the program and its arguments")
+    for word in words:
+        for name in re.findall(r"\{(\w+)\}", word):
+            if name not in PLACEHOLDERS:
+                raise ValueError(f"a command has no {{{name}}}" + did_you_mean(name, PLACEHOLDERS))
+    return words
+
+
+def window_length(value: object) -> int:
+    """Return the length of windows in seconds: a part of a day without remainder, or whole days.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = seconds(value)
+    if found and (DAY % found == 0 or found % DAY == 0):
+        return found
+    raise ValueError(f'{shown(value)} does not divide a day into equal windows; write "15m", "1h", "6h", "1d" or "7d"')
 
 
 def memory(value: object) -> str:
@@ -239,6 +283,9 @@ Duration = Annotated[int, BeforeValidator(seconds)]
 Zone = Annotated[str, BeforeValidator(zone)]
 Moment = Annotated[datetime, BeforeValidator(moment)]
 Instant = Annotated[datetime, BeforeValidator(instant)]
+Command = Annotated[tuple[str, ...], BeforeValidator(command)]
+SourceName = Annotated[str, BeforeValidator(source_name)]
+WindowLength = Annotated[int, BeforeValidator(window_length)]
 SourcePath = Annotated[str, BeforeValidator(source_path)]
 Text = Annotated[str, BeforeValidator(text)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda v: _texts(v, text))]

@@ -26,7 +26,7 @@ from transforms.lake import Part
 
 FILE_NAME = "manifest.sqlite"
 LOADED, FAILED, UNKNOWN_FORMAT = "loaded", "failed", "unknown_format"
-_VERSION = 1
+_VERSION = 2
 
 _SCHEMA = """
 create table files (
@@ -49,6 +49,14 @@ create table part_batches (part text not null, batch text not null, primary key 
 create index part_batches_batch on part_batches (batch);
 create table counters (name text primary key, value integer not null) without rowid;
 insert into counters values ('batch', 0);
+"""
+_PULLS = """
+create table pulls (
+  source text not null, window_start text not null, window_end text not null,
+  status text not null, pulled_at text not null, tries integer not null, path text, sha256 text, byte_length integer,
+  settings text not null, message text,
+  primary key (source, window_start, window_end)
+) without rowid;
 """
 
 
@@ -111,6 +119,37 @@ class Piece:
     def end(self) -> int:
         """Offset of the first byte after the piece."""
         return self.byte_offset + self.byte_length
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """What became of asking a source's command for one window; the last try counts.
+
+    Attributes:
+        source: name of the source.
+        window_start: UTC begin of the window.
+        window_end: its end.
+        status: loaded = the command succeeded (its output is a file like any other), or failed.
+        pulled_at: UTC time of the try.
+        tries: how often it was asked for, this try included.
+        path: file that keeps the output; None = it failed.
+        sha256: of the output as the command printed it.
+        byte_length: of the same.
+        settings: hash of the command and what it was run with.
+        message: why it failed, or what should be known.
+    """
+
+    source: str
+    window_start: datetime
+    window_end: datetime
+    status: str
+    pulled_at: datetime
+    tries: int = 1
+    path: str | None = None
+    sha256: str | None = None
+    byte_length: int | None = None
+    settings: str = ""
+    message: str | None = None
 
 
 _COLUMNS = tuple(f.name for f in fields(Piece))
@@ -197,6 +236,20 @@ class Manifest:
     def batches_of(self, part: str) -> set[str]:
         """Return the batches that a part's rows come from."""
         return {b for (b,) in self._db.execute("select batch from part_batches where part = ?", (part,))}
+
+    def pulls(self, source: str) -> list[Pull]:
+        """Return what became of each window that a source's command was asked for, oldest first."""
+        if not self._db.execute("select 1 from sqlite_master where name = 'pulls'").fetchone():
+            return []  # a manifest of version 1, opened to read
+        rows = self._db.execute("select * from pulls where source = ? order by window_start, window_end", (source,))
+        return [_pull(row) for row in rows]
+
+    def store_pull(self, pull: Pull) -> None:
+        """Keep what became of one try, in a transaction of its own."""
+        times = {n: getattr(pull, n).isoformat() for n in ("window_start", "window_end", "pulled_at")}
+        row = astuple(replace(pull, **times))
+        with self._transaction():
+            self._db.execute(f"insert or replace into pulls values ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
 
     def next_batch(self) -> int:
         """Return the number of the batch that the next commit makes."""
@@ -292,7 +345,7 @@ def opened_to_read(data: Path) -> Iterator[Manifest | None]:
         raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
     try:
         (version,) = connection.execute("pragma user_version").fetchone()
-        if version != _VERSION:
+        if version not in (1, _VERSION):
             raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}")
         yield Manifest(connection)
     except sqlite3.DatabaseError as error:
@@ -305,13 +358,21 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("pragma synchronous = full")
     (version,) = connection.execute("pragma user_version").fetchone()
     if version == 0:
-        connection.executescript(f"begin immediate; {_SCHEMA} pragma user_version = {_VERSION}; commit;")
+        connection.executescript(f"begin immediate; {_SCHEMA} {_PULLS} pragma user_version = {_VERSION}; commit;")
+    elif version == 1:
+        connection.executescript(f"begin immediate; {_PULLS} pragma user_version = {_VERSION}; commit;")
     elif version != _VERSION:
         raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}: install a newer one")
 
 
 def _row(piece: Piece) -> tuple[Any, ...]:
     return astuple(replace(piece, collected_at=piece.collected_at.isoformat()))  # type: ignore[arg-type]
+
+
+def _pull(row: Sequence[Any]) -> Pull:
+    source, start, end, status, pulled_at, *rest = row
+    begin, stop, tried = map(datetime.fromisoformat, (start, end, pulled_at))
+    return Pull(source, begin, stop, status, tried, *rest)
 
 
 def _piece(row: Mapping[str, Any]) -> Piece:

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 FILE_NAME = "writer.lock"
+SILENT_SECONDS = 1.0
+"""How long a wait may last before it is told of."""
 _POLL_SECONDS = 0.1
 
 
@@ -31,6 +33,10 @@ class Holder:
         return f"process {self.pid} on {self.host} (`{self.command}`, since {self.since})"
 
 
+OnWait = Callable[[Holder], None]
+"""Told whom a caller waits for."""
+
+
 class BusyError(Exception):
     """Another process writes to the data folder; the message names it."""
 
@@ -41,7 +47,9 @@ class BusyError(Exception):
 
 
 @contextmanager
-def hold(data: Path, command: str, *, wait_seconds: float = 0.0, name: str = FILE_NAME) -> Iterator[None]:
+def hold(
+    data: Path, command: str, *, wait_seconds: float = 0.0, on_wait: OnWait | None = None, name: str = FILE_NAME
+) -> Iterator[None]:
     """Hold the only right to write to `data`.
 
     The lock is the kernel's (flock on the file `name`), so a killed holder leaves none behind and nothing has to expire. The
@@ -51,6 +59,7 @@ def hold(data: Path, command: str, *, wait_seconds: float = 0.0, name: str = FIL
         data: data folder; made if absent.
         command: what the holder does, for the message of those who come second: "ingest".
         wait_seconds: how long to wait for another writer before giving up.
+        on_wait: told the holder once the wait has lasted a second, and again when somebody else holds it meanwhile.
         name: file that is locked.
 
     Raises:
@@ -59,10 +68,14 @@ def hold(data: Path, command: str, *, wait_seconds: float = 0.0, name: str = FIL
     data.mkdir(parents=True, exist_ok=True)
     path = data / name
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b") as handle:
-        deadline = time.monotonic() + wait_seconds
+        began, told = time.monotonic(), None
         while not _try(handle):
-            if time.monotonic() >= deadline:
-                raise BusyError(data, holder(data, name))
+            waited, held = time.monotonic() - began, holder(data, name)
+            if waited >= wait_seconds:
+                raise BusyError(data, held)
+            if on_wait and waited >= SILENT_SECONDS and held and held != told:
+                on_wait(held)
+                told = held
             time.sleep(_POLL_SECONDS)
         if not _is_at(handle, path):  # its last holder removed it, so that others lock another file
             raise BusyError(data, None)

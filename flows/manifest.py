@@ -18,46 +18,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from os import stat_result
 from pathlib import Path
 from typing import Any
 
+from flows.manifest_schema import PULLS, SCHEMA, VERSION
 from transforms.lake import Part
 
 FILE_NAME = "manifest.sqlite"
 LOADED, FAILED, UNKNOWN_FORMAT = "loaded", "failed", "unknown_format"
-_VERSION = 2
-
-_SCHEMA = """
-create table files (
-  path text primary key, size integer not null, mtime_ns integer not null, inode integer not null
-) without rowid;
-create table pieces (
-  export_id text primary key, path text not null, source text, cluster text,
-  byte_offset integer not null, byte_length integer not null, sha256 text,
-  collected_at text not null, first_line integer not null,
-  lines integer, lines_used integer, lines_ignored integer, lines_rejected integer, ignored_by text not null,
-  status text not null, message text,
-  is_tail integer not null, is_open integer not null, is_current integer not null, is_lost integer not null,
-  settings text not null, batch text not null
-) without rowid;
-create index pieces_path on pieces (path);
-create index pieces_batch on pieces (batch);
-create table parts (path text primary key, "table" text not null, rows integer not null, size_bytes integer not null)
-  without rowid;
-create table part_batches (part text not null, batch text not null, primary key (part, batch)) without rowid;
-create index part_batches_batch on part_batches (batch);
-create table counters (name text primary key, value integer not null) without rowid;
-insert into counters values ('batch', 0);
-"""
-_PULLS = """
-create table pulls (
-  source text not null, window_start text not null, window_end text not null,
-  status text not null, pulled_at text not null, tries integer not null, path text, sha256 text, byte_length integer,
-  settings text not null, message text,
-  primary key (source, window_start, window_end)
-) without rowid;
-"""
 
 
 class ManifestError(Exception):
@@ -202,6 +173,16 @@ class Manifest:
         """Return the current pieces of a file, in the file's order."""
         return self._pieces("path = ? and is_current order by byte_offset, byte_length", (path,))
 
+    def files(self) -> dict[str, FileState]:
+        """Return what every file looked like when it was read last, by path."""
+        return {row[0]: FileState(*row) for row in self._db.execute("select * from files")}
+
+    def by_file(self) -> Iterator[tuple[str, list[Piece]]]:
+        """Yield every file with its pieces in the file's order, those of its earlier versions too."""
+        rows = self._rows("true order by path, byte_offset, byte_length, export_id")
+        for path, group in groupby(rows, key=itemgetter("path")):
+            yield path, [_piece(row) for row in group]
+
     def past(self, path: str) -> list[Piece]:
         """Return the pieces of earlier versions of a file that was overwritten, cut or rotated."""
         return self._pieces("path = ? and not is_current order by byte_offset, export_id", (path,))
@@ -251,10 +232,19 @@ class Manifest:
         with self._transaction():
             self._db.execute(f"insert or replace into pulls values ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
 
+    def select(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on the manifest's tables, for sums that need no piece one by one."""
+        return self._db.execute(sql, values).fetchall()
+
     def next_batch(self) -> int:
         """Return the number of the batch that the next commit makes."""
         (value,) = self._db.execute("select value from counters where name = 'batch'").fetchone()
         return int(value) + 1
+
+    def content(self) -> str:
+        """Return what stands for all that the lake holds: another text after every change but a merge of parts."""
+        rows = self._db.execute("select value from counters where name in ('content', 'manifest') order by name")
+        return "-".join(str(value) for (value,) in rows)
 
     def commit(self, change: Change) -> None:
         """Make a change, whole or not at all."""
@@ -264,6 +254,8 @@ class Manifest:
             self._db.executemany("delete from pieces where export_id = ?", [(i,) for i in change.dropped])
             self._db.executemany(_INSERT_PIECE, map(_row, change.pieces))
             self._db.executemany("insert or replace into files values (?, ?, ?, ?)", map(astuple, change.files))
+            if change.pieces or change.dropped or change.lost:
+                self._db.execute("update counters set value = value + 1 where name = 'content'")
 
     def _mark(self, change: Change) -> None:
         self._db.executemany(
@@ -293,8 +285,11 @@ class Manifest:
         self._db.execute("commit")
 
     def _pieces(self, where: str, values: Sequence[object] = ()) -> list[Piece]:
+        return [_piece(row) for row in self._rows(where, values)]
+
+    def _rows(self, where: str, values: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         rows = self._db.execute(f"select {', '.join(_COLUMNS)} from pieces where {where}", values)  # noqa: S608 - `where` is ours
-        return [_piece(dict(zip(_COLUMNS, row, strict=True))) for row in rows]
+        return (dict(zip(_COLUMNS, row, strict=True)) for row in rows)
 
 
 @contextmanager
@@ -345,8 +340,8 @@ def opened_to_read(data: Path) -> Iterator[Manifest | None]:
         raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
     try:
         (version,) = connection.execute("pragma user_version").fetchone()
-        if version not in (1, _VERSION):
-            raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}")
+        if version not in (1, VERSION):
+            raise ManifestError(f"{path} has version {version}, this program reads version {VERSION}")
         yield Manifest(connection)
     except sqlite3.DatabaseError as error:
         raise ManifestError(f"{path} cannot be read ({error}): restore it from a backup") from error
@@ -358,11 +353,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("pragma synchronous = full")
     (version,) = connection.execute("pragma user_version").fetchone()
     if version == 0:
-        connection.executescript(f"begin immediate; {_SCHEMA} {_PULLS} pragma user_version = {_VERSION}; commit;")
+        connection.executescript(f"begin immediate; {SCHEMA} {PULLS} pragma user_version = {VERSION}; commit;")
     elif version == 1:
-        connection.executescript(f"begin immediate; {_PULLS} pragma user_version = {_VERSION}; commit;")
-    elif version != _VERSION:
-        raise ManifestError(f"{path} has version {version}, this program reads version {_VERSION}: install a newer one")
+        connection.executescript(f"begin immediate; {PULLS} pragma user_version = {VERSION}; commit;")
+    elif version != VERSION:
+        raise ManifestError(f"{path} has version {version}, this program reads version {VERSION}: install a newer one")
 
 
 def _row(piece: Piece) -> tuple[Any, ...]:

@@ -13,8 +13,8 @@ from flows.batches import MAX_BYTES, Batch
 from flows.config import Config
 from flows.config_errors import ConfigError, Problem
 from flows.ingesting import Ingester, Progress, jobs, unmatched
-from flows.lease import BusyError
-from flows.manifest import Manifest, ManifestError, opened
+from flows.lease import BusyError, OnWait
+from flows.manifest import Manifest, ManifestError, opened, opened_to_read
 from flows.repair import repair
 from flows.reports import ExportReport, IngestReport
 from warehouse.inputs import Inputs
@@ -31,6 +31,7 @@ __all__ = [
     "ManifestError",
     "build",
     "ingest",
+    "needs_build",
     "run",
 ]
 
@@ -47,7 +48,12 @@ EXPECTED = (ConfigError, BusyError, ManifestError, BuildError, OSError)
 
 
 def ingest(
-    config: Config, *, progress: Progress | None = None, wait_seconds: float = 0.0, batch_bytes: int = MAX_BYTES
+    config: Config,
+    *,
+    progress: Progress | None = None,
+    wait_seconds: float = 0.0,
+    on_wait: OnWait | None = None,
+    batch_bytes: int = MAX_BYTES,
 ) -> IngestReport:
     """Read what is new in the configured exports into the lake.
 
@@ -58,6 +64,7 @@ def ingest(
         config: the configuration.
         progress: told bytes of files done, bytes of all files, and the path of each file when it begins.
         wait_seconds: how long to wait for another writer.
+        on_wait: told who that is, once the wait has lasted a second.
         batch_bytes: rows held in memory before they are written.
 
     Raises:
@@ -65,25 +72,34 @@ def ingest(
         ManifestError: the manifest is damaged or missing.
         OSError: the data folder cannot be written, or the disk is full.
     """
-    with lease.hold(config.data, "ingest", wait_seconds=wait_seconds):
+    with lease.hold(config.data, "ingest", wait_seconds=wait_seconds, on_wait=on_wait):
         return _ingest(config, progress, batch_bytes)
 
 
-def build(config: Config, *, progress: BuildProgress | None = None, wait_seconds: float = 0.0) -> BuildReport:
-    """Build the warehouse from the lake, check it and publish it.
+def build(
+    config: Config,
+    *,
+    force: bool = False,
+    progress: BuildProgress | None = None,
+    wait_seconds: float = 0.0,
+    on_wait: OnWait | None = None,
+) -> BuildReport:
+    """Build the warehouse from the lake, check it and publish it; do nothing where the newest build would be the same.
 
     Args:
         config: the configuration.
+        force: build in any case.
         progress: told each finished step and its seconds.
         wait_seconds: how long to wait for another writer.
+        on_wait: told who that is, once the wait has lasted a second.
 
     Raises:
         BusyError: another process writes to the data folder.
         ManifestError: the manifest is damaged or missing.
         BuildError: a model or check is wrong, or memory or spill space ran out.
     """
-    with lease.hold(config.data, "build", wait_seconds=wait_seconds):
-        return _build(config, progress)
+    with lease.hold(config.data, "build", wait_seconds=wait_seconds, on_wait=on_wait):
+        return _build(config, progress, force=force)
 
 
 def run(
@@ -92,9 +108,10 @@ def run(
     progress: Progress | None = None,
     build_progress: BuildProgress | None = None,
     wait_seconds: float = 0.0,
+    on_wait: OnWait | None = None,
 ) -> tuple[IngestReport, BuildReport]:
     """Ingest, then build, without another writer between the two. Arguments and errors as of `ingest` and `build`."""
-    with lease.hold(config.data, "run", wait_seconds=wait_seconds):
+    with lease.hold(config.data, "run", wait_seconds=wait_seconds, on_wait=on_wait):
         return _ingest(config, progress, MAX_BYTES), _build(config, build_progress)
 
 
@@ -121,7 +138,7 @@ def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> Inge
     return IngestReport((*reports, *unmatched(config, empty)), tuple(notes), merged)
 
 
-def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
+def _build(config: Config, progress: BuildProgress | None, *, force: bool = False) -> BuildReport:
     from warehouse.build import BuildFailedError
     from warehouse.build import build as build_warehouse
     from warehouse.checks import CheckError
@@ -140,6 +157,7 @@ def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
             memory_limit=config.memory_limit,
             threads=config.threads,
             keep=config.keep_builds,
+            force=force,
             progress=progress,
         )
     except BuildRunningError as error:
@@ -150,7 +168,23 @@ def _build(config: Config, progress: BuildProgress | None) -> BuildReport:
 
 def inputs_of(config: Config, manifest: Manifest) -> Inputs:
     """Return what a build reads: lake, pieces of exports, settings."""
-    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows())
+    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows(), manifest.content())
+
+
+def needs_build(config: Config) -> bool:
+    """Tell whether a build would hold something else than the newest one; writes nothing, and waits for nobody.
+
+    Raises:
+        ManifestError: the manifest is damaged or missing.
+    """
+    from warehouse.build import current
+    from warehouse.fingerprint import fingerprint
+
+    with opened_to_read(config.data) as manifest:
+        if manifest is None:
+            return False
+        inputs = Inputs(config.data / "lake", (), config.settings_rows(), manifest.content())
+    return current(config.data, fingerprint(inputs, _code_version())) is None
 
 
 def _code_version() -> str:

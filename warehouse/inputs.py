@@ -120,8 +120,10 @@ class Inputs:
         lake: folder of the lake; holds `<table>/cluster=<c>/date=<d>/*.parquet`.
         exports: rows of EXPORTS.
         settings: rows of each table of SETTINGS, by name; an absent one is empty.
+        content: stands for what the lake and `exports` hold; None = unknown, so that every build is made.
     """
 
     lake: Path
     exports: Rows = ()
     settings: Mapping[str, Rows] = field(default_factory=dict)
+    content: str | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
@@ -13,18 +15,23 @@ if TYPE_CHECKING:
     from warehouse.build import BuildReport
 
 
-def build(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+def build(
+    *,
+    force: Annotated[bool, Parameter(help="Build even if nothing has changed since the newest build.")] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
     """Build the marts from what was ingested, check them, and publish them. Readers are never held up."""
-    report = built(facts.configuration(config))
+    report = built(facts.configuration(config), force=force)
     if json:
         say_json(as_json(report))
     else:
         say_build(report)
     fail_checks(report)
-    return 0 if report.published else 1
+    return 0 if report.published or report.is_current else 1
 
 
-def built(settings: facts.Config) -> BuildReport:
+def built(settings: facts.Config, *, force: bool = False) -> BuildReport:
     """Build, showing progress.
 
     Raises:
@@ -34,12 +41,22 @@ def built(settings: facts.Config) -> BuildReport:
 
     with facts.expected_errors(), Steps("building the marts") as steps:
         return pipeline.build(
-            settings, progress=lambda step, _seconds: steps.show(step), wait_seconds=facts.WAIT_SECONDS
+            settings,
+            force=force,
+            progress=lambda step, _seconds: steps.show(step),
+            wait_seconds=facts.WAIT_SECONDS,
+            on_wait=steps.wait_for,
         )
 
 
 def say_build(report: BuildReport) -> None:
     """Print what was built, in one line."""
+    if report.is_current:
+        rolled = (
+            "" if report.published else "; readers see the one rolled back to, `goodput build --force` publishes anew"
+        )
+        say(f"nothing to build: no record, setting or rule has changed since build {report.build_id}{rolled}")
+        return
     marts = {name.partition(".")[2]: rows for name, rows in report.rows.items() if name.startswith("marts.")}
     what = f"{counted(len(marts), 'mart')}, " + ", ".join(
         counted(marts.get(f"{thing}s", 0), thing) for thing in ("attempt", "interruption")
@@ -66,6 +83,7 @@ def as_json(report: BuildReport) -> dict[str, object]:
     return {
         "build_id": report.build_id,
         "published": report.published,
+        "is_current": report.is_current,
         "seconds": report.seconds,
         "rows": report.rows,
         "failed_checks": [

@@ -35,7 +35,9 @@ def ingested(settings: facts.Config) -> IngestReport:
     from flows import pipeline
 
     with facts.expected_errors(), Steps("reading exports") as steps:
-        return pipeline.ingest(settings, progress=steps.show_bytes, wait_seconds=facts.WAIT_SECONDS)
+        return pipeline.ingest(
+            settings, progress=steps.show_bytes, wait_seconds=facts.WAIT_SECONDS, on_wait=steps.wait_for
+        )
 
 
 def say_ingest(report: IngestReport) -> None:

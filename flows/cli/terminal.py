@@ -139,6 +139,12 @@ class Steps:
         """Show the step that begins, and what share of the bytes is done."""
         self.show(f"{done / total:.0%} of {total / 1e6:,.0f} MB: {step}" if total else step)
 
+    def wait_for(self, holder: object) -> None:
+        """Say in a line that stays whom the work waits for."""
+        if self._is_live:
+            self._draw("")
+        note(f"waiting for {holder}, which writes to the same folder ...")
+
     def __exit__(self, *_: object) -> None:
         if self._is_live:
             self._draw("")

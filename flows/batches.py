@@ -20,6 +20,7 @@ BLOCK_ROWS = 50_000
 WRITERS = 4
 MERGE_AT = 16
 MERGE_BYTES = 24 << 20
+MERGE_ROWS = 3_000_000
 
 
 @dataclass(slots=True)
@@ -152,21 +153,28 @@ class Batch:
             change.removed_parts.add(path)
             if not held <= dropped.keys():
                 rest = lake.without(self._lake, path, TABLES[part.table], dropped.keys())
-                written = lake.write(self._lake, self._path(part.folder), TABLES[part.table], rest)
+                where = self._path(part.folder, is_tail=part.is_tail)
+                written = lake.write(self._lake, where, TABLES[part.table], rest)
                 change.parts.append((written, batches))
 
     def merge(self) -> int:
         """Merge the small parts of folders that hold many; return how many parts went."""
-        return sum(self._merge(paths) for paths in mergeable(list(self._manifest.parts().values())))
+        groups = mergeable(list(self._manifest.parts().values()))
+        for group in groups:
+            self.merge_group(group)
+        return sum(map(len, groups))
 
-    def _merge(self, parts: list[Part]) -> int:
+    def merge_group(self, parts: list[Part]) -> Part:
+        """Put one part in the place of several of a folder, commit that, and return the new one."""
         table = TABLES[parts[0].table]
         rows = lake.read(self._lake, table, [p.path for p in parts])
         batches = {b for p in parts for b in self._manifest.batches_of(p.path)}
-        self._change.parts.append((lake.write(self._lake, self._path(parts[0].folder), table, rows), batches))
+        where = self._path(parts[0].folder, is_tail=parts[0].is_tail)
+        merged = lake.write(self._lake, where, table, rows)
+        self._change.parts.append((merged, batches))
         self._change.removed_parts |= {p.path for p in parts}
         self.commit()
-        return len(parts)
+        return merged
 
 
 def _partitions(table: Table, blocks: list[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -179,11 +187,37 @@ def _partitions(table: Table, blocks: list[pl.DataFrame]) -> Iterator[tuple[str,
         yield folder, pl.concat(found[folder])
 
 
-def mergeable(parts: list[Part]) -> list[list[Part]]:
-    """Return the groups of parts to merge: in each folder the smallest, while they stay small together."""
-    folders: dict[str, list[Part]] = {}
+def mergeable(parts: list[Part], at_least: int = MERGE_AT) -> list[list[Part]]:
+    """Return the groups of parts to merge: in each folder, the smallest first, as many as stay small together.
+
+    Parts of unterminated last lines are merged with their like only: their rows may leave again, and who looks for rows
+    that left looks for them there.
+
+    Args:
+        parts: all parts.
+        at_least: fewer than so many small parts in a folder are left alone.
+    """
+    folders: dict[tuple[str, bool], list[_Group]] = {}
     for part in sorted(parts, key=lambda p: (p.size_bytes, p.path)):
-        group = folders.setdefault(part.folder, [])
-        if sum(p.size_bytes for p in group) + part.size_bytes <= MERGE_BYTES:
-            group.append(part)
-    return [group for _, group in sorted(folders.items()) if len(group) >= MERGE_AT]
+        groups = folders.setdefault((part.folder, part.is_tail), [_Group()])
+        if not groups[-1].fits(part):
+            groups.append(_Group())
+        groups[-1].add(part)
+    return [group.parts for _, groups in sorted(folders.items()) for group in groups if len(group.parts) >= at_least]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Parts that stay small together: on the disk, and in memory whatever their compression."""
+
+    parts: list[Part] = field(default_factory=list)
+    size_bytes: int = 0
+    rows: int = 0
+
+    def fits(self, part: Part) -> bool:
+        return self.size_bytes + part.size_bytes <= MERGE_BYTES and self.rows + part.rows <= MERGE_ROWS
+
+    def add(self, part: Part) -> None:
+        self.parts.append(part)
+        self.size_bytes += part.size_bytes
+        self.rows += part.rows

@@ -28,7 +28,7 @@ from flows.config_errors import (
 )
 from flows.config_problems import problems
 from flows.config_schema import DAY, HOUR, AttributionEntry, CalendarEntry, Document, RunEntry, SourceEntry
-from flows.config_sources import source_names, source_problems
+from flows.config_sources import source_names, source_problems, zone_in_environment
 
 __all__ = ["Config", "ConfigError", "ConfigMissingError", "SourceConfig", "format_names", "load"]
 
@@ -54,7 +54,7 @@ class SourceConfig:
         secrets: names of variables it needs that stand in no file.
         format: name of the export format; None = recognized by content.
         cluster: cluster of exports, and of rows that name none or one that is not configured.
-        zone: IANA zone of its times; overrides the cluster's.
+        zone: IANA zone of its times; overrides the cluster's. That of a command is also the `TZ` of its environment.
         node: node of exports that do not name it.
         job_id: job whose training logs these are.
         delimiter: character between columns; None = found from the content.
@@ -209,7 +209,10 @@ def _source(entry: SourceEntry, name: str, file: Path, data: Path, where: str) -
     if entry.path is not None:
         path = str(Path(glob.escape(str(file.parent))) / entry.path)
     window = entry.window or (HOUR if entry.command else DAY)
-    return SourceConfig(**{**entry.model_dump(), "path": path, "name": name, "window": window}, where=where)
+    zone = entry.zone or zone_in_environment(entry)
+    return SourceConfig(
+        **{**entry.model_dump(), "path": path, "name": name, "window": window, "zone": zone}, where=where
+    )
 
 
 def landing_of(data: Path, name: str) -> Path:

@@ -38,12 +38,16 @@ class WarehouseEntry(Entry):
     Attributes:
         data: folder of lake and warehouse, relative to the file.
         keep_builds: published builds kept for rollback.
+        keep_landing: what commands printed is kept so long after it was read, seconds; None = for ever.
+        keep_quarantine: what was set aside from the lake is kept so long, seconds.
         memory_limit: memory a build may use ("4GB"); None = from the machine's or container's limit.
         threads: threads a build may use; None = all.
     """
 
     data: Text = "data"
     keep_builds: Whole = 5
+    keep_landing: Duration | None = None
+    keep_quarantine: Duration = 90 * DAY
     memory_limit: Memory | None = None
     threads: Threads | None = None
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from flows.config_errors import Loc, Problem, line_of
 from flows.config_schema import SourceEntry
+from flows.config_types import zone
 
 _ONLY_FOR_COMMANDS = ("delay", "since", "timeout", "environment", "secrets")
+_TZ = "TZ"
 _WILD = re.compile(r"\{[^}]*\}|\[[^]]*\]|[*?]+")
 
 
@@ -53,6 +55,42 @@ def source_problems(sources: Sequence[SourceEntry], lines: dict[Loc, int]) -> It
         if source.path is not None and not source.command and extra:
             text = f"`{extra[0]}` is for sources with a `command`; this one has a `path`"
             yield Problem(line_of(lines, ("sources", i, extra[0])), text)
+        yield from _command_problems(source, lines, ("sources", i))
         if source.name and named[source.name] > 1:
             text = f'`name`: two sources are called "{source.name}"; give each its own name'
             yield Problem(line_of(lines, ("sources", i, "name")), text)
+
+
+def zone_in_environment(source: SourceEntry) -> str | None:
+    """Return the zone that a command is told to print times in: `TZ` in its `environment`; None = it is not told."""
+    return source.environment.get(_TZ) if source.command else None
+
+
+def _command_problems(source: SourceEntry, lines: dict[Loc, int], loc: Loc) -> Iterator[Problem]:
+    """Find what would let a command fail every time, or its times be read in another zone than it prints them in."""
+    if not source.command:
+        return
+    told = zone_in_environment(source)
+    if told is not None and source.zone is not None and source.zone != told:
+        text = f'`zone`: "{source.zone}" is not the TZ of `environment`, "{told}"; a command prints times in one of them: keep that'
+        yield Problem(line_of(lines, (*loc, "zone")), text)
+    elif told is not None:
+        try:
+            zone(told)
+        except ValueError:
+            text = f'`environment`: TZ "{told}" is no IANA time zone; write one such as "UTC" or "Europe/Berlin"'
+            yield Problem(line_of(lines, (*loc, "environment")), text)
+    if told is not None and Path(source.command[0]).name == "ssh":
+        text = f'`environment`: ssh passes no TZ on; write TZ={told} before the remote program, and zone = "{told}"'
+        yield Problem(line_of(lines, (*loc, "environment")), text)
+    if source.collected_at is not None:
+        text = "`collected_at` is for sources with a `path`; what a command prints is collected when it runs"
+        yield Problem(line_of(lines, (*loc, "collected_at")), text)
+    if source.timeout == 0:
+        yield Problem(
+            line_of(lines, (*loc, "timeout")), "`timeout`: 0 leaves a command no time; leave it out for 5 minutes"
+        )
+    for name in [n for n in (*source.environment, *source.secrets) if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", n)]:
+        key = "secrets" if name in source.secrets else "environment"
+        text = f'`{key}`: "{name}" is no name of a variable; write letters, digits and "_"'
+        yield Problem(line_of(lines, (*loc, key)), text)

@@ -13,11 +13,13 @@ from pathlib import Path
 
 from flows.batches import Batch, Rows
 from flows.config import Config, SourceConfig
-from flows.landing import BadStampError, Found, find, real_path, stamp_utc
+from flows.contexts import Contexts, is_time_known, known_format
+from flows.contexts import settings as settings_for
+from flows.landing import BadStampError, Found, find, real_path
 from flows.loading import Target, load
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, export_id
 from flows.nearest import nearest
-from flows.pieces import Plan, Span, held_again, is_fresh, is_grown, plan, settings_of, sha256
+from flows.pieces import ANY_OTHER, Plan, Span, held_again, is_fresh, is_grown, plan, sha256
 from flows.reports import NO_FILE, SKIPPED, UNCHANGED, ExportReport
 from transforms.foreign import foreign
 from transforms.outcome import Context
@@ -53,9 +55,12 @@ class Job:
 def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
     """Return every file the configuration names, each once, for the first source that matches it; and sources without any.
 
-    What we keep in the data folder ourselves is no export, whatever a pattern matches.
+    What we keep in the data folder ourselves is no export, whatever a pattern matches; what a command printed is one of its
+    own source only.
     """
-    own = re.compile(re.escape(os.path.realpath(config.data)) + f"/(?:{_OWN_FILES})(?:/|$)")
+    own, kept = (
+        re.compile(re.escape(os.path.realpath(config.data)) + f"/(?:{n})(?:/|$)") for n in (_OWN_FILES, "landing")
+    )
     taken: dict[str, Job] = {}
     empty = []
     for source in config.sources:
@@ -63,8 +68,9 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
         if not any(not f.is_folder for f in found):
             empty.append(source)
         for item in found:
-            if not own.match(real_path(item.path)):
-                taken.setdefault(real_path(item.path), Job(item, source))
+            real = real_path(item.path)
+            if not own.match(real) and (source.command or not kept.match(real)):
+                taken.setdefault(real, Job(item, source))
     labels = config.data / ANNOTATIONS_FILE
     if labels.exists():
         taken.setdefault(os.path.realpath(labels), Job(Found(labels), SourceConfig(str(labels), format="annotations")))
@@ -72,7 +78,10 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
 
 
 def unmatched(config: Config, empty: Iterable[SourceConfig]) -> list[ExportReport]:
-    """Return an error for each source that matches no file: where it is configured, and what was probably meant."""
+    """Return an error for each source that matches no file: where it is configured, and what was probably meant.
+
+    A command that was not asked yet, or failed so far, has no file, and that is no error of a path.
+    """
     start = os.path.join(glob.escape(str(config.base)), "")  # noqa: PTH118 - a pattern, no path
     return [
         ExportReport(
@@ -82,6 +91,7 @@ def unmatched(config: Config, empty: Iterable[SourceConfig]) -> list[ExportRepor
             message=f"{s.where}: no file matches this path; {nearest(s.path, config.base)}",
         )
         for s in empty
+        if not s.command
     ]
 
 
@@ -89,22 +99,20 @@ class Ingester:
     """Reads files into a batch. The caller holds the lease and commits what is left at the end."""
 
     def __init__(self, config: Config, manifest: Manifest, batch: Batch, workers: ThreadPoolExecutor) -> None:
-        self._zones = config.zones()
-        self._only_cluster = config.only_cluster
-        self._clusters = frozenset(config.document.clusters)
+        self._contexts = Contexts(config)
         self._manifest, self._batch, self._workers = manifest, batch, workers
 
-    def ingest(self, job: Job) -> ExportReport:
-        """Read what is new in one file; whatever is wrong with it concerns only itself."""
+    def ingest(self, job: Job, *, again: bool = False) -> ExportReport:
+        """Read what is new in one file, or all of it `again`; whatever is wrong with it concerns only itself."""
         found = job.found
         if found.problem is not None:
             return ExportReport(found.name, status=SKIPPED if found.is_folder else FAILED, message=found.problem)
         try:
-            return self._ingest(job)
+            return self._ingest(job, again=again)
         except (_UnreadableFileError, FormatError, BadStampError) as error:
             return self._failed(job, str(error))
 
-    def _ingest(self, job: Job) -> ExportReport:
+    def _ingest(self, job: Job, *, again: bool) -> ExportReport:
         path, name = job.found.path, job.found.name
         try:
             stat = path.stat()
@@ -113,9 +121,10 @@ class Ingester:
         state = FileState.of(name, stat)
         pieces = self._manifest.pieces(name)
         is_same = self._manifest.file(name) == state
-        context = self._context(job, stat.st_mtime)
-        if is_same and (known := _known_source(job, pieces)):
-            settings = _settings(known, context, is_time_known=_is_time_known(job))
+        context = self._contexts.of(job.source, job.found.captures, stat.st_mtime)
+        time_known = is_time_known(job.source, job.found.captures)
+        if is_same and not again and (known := known_format(job.source, pieces)):
+            settings = settings_for(known, context, is_time_known=time_known)
             if pieces[-1].end == state.size and all(is_fresh(p, settings) for p in pieces):
                 return ExportReport(name, known.name, status=UNCHANGED)
         head, is_packed = _head(path)
@@ -124,14 +133,15 @@ class Ingester:
         source = self._source(job, head, pieces, state, is_same=is_same)
         if source is None:
             return self._unknown(job, state, head, pieces)
-        settings = _settings(source, context, is_time_known=_is_time_known(job))
+        settings = settings_for(source, context, is_time_known=time_known)
         target = Target(path, name, source, head, settings)
         try:
             whole = is_packed or source.is_document
-            todo = plan(path, state.size, pieces, settings, is_whole=whole, is_same=is_same)
+            wanted = ANY_OTHER if again else settings
+            todo = plan(path, state.size, pieces, wanted, is_whole=whole, is_same=is_same)
         except OSError as error:
             raise _UnreadableFileError(f"cannot be read: {error}") from error
-        return self._carry_out(target, todo, state, context, keeps_time=not _is_time_known(job))
+        return self._carry_out(target, todo, state, context, keeps_time=not time_known)
 
     def _source(self, job: Job, head: bytes, pieces: list[Piece], state: FileState, *, is_same: bool) -> Source | None:
         """Return the format to read a file as: what its head says; where that is unclear, and it only grew, as before.
@@ -147,7 +157,7 @@ class Ingester:
             error = None
         except FormatError as several:
             error = several
-        known = _known_source(job, pieces)
+        known = known_format(job.source, pieces)
         try:
             if known and is_grown(job.found.path, state.size, pieces, is_same=is_same):
                 return known
@@ -193,22 +203,6 @@ class Ingester:
         except OSError:  # it went away since: what is there twice is deduplicated later
             return ()
 
-    def _context(self, job: Job, mtime: float) -> Context:
-        source, captures = job.source, job.found.captures
-        cluster = source.cluster or captures.get("cluster") or self._only_cluster
-        zone = source.zone or (self._zones.get(cluster) if cluster else None)
-        return Context(
-            collected_at=_collected_at(source, captures, zone, mtime),
-            cluster=cluster,
-            zones=self._zones,
-            zone=source.zone,
-            node=source.node or captures.get("node"),
-            job_id=source.job_id or captures.get("job_id"),
-            columns=source.columns,
-            delimiter=source.delimiter,
-            clusters=self._clusters,
-        )
-
     def _empty(self, job: Job, state: FileState, pieces: list[Piece]) -> ExportReport:
         """Note a file without content."""
         if [p.byte_length for p in pieces] == [state.size] and pieces[0].status == LOADED:
@@ -252,7 +246,7 @@ class Ingester:
             export_id=export_id(state.path, 0, state.size, None),
             path=state.path,
             source=job.source.format,
-            cluster=job.source.cluster or job.found.captures.get("cluster") or self._only_cluster,
+            cluster=self._contexts.cluster(job.source, job.found.captures),
             byte_offset=0,
             byte_length=state.size,
             sha256=None,
@@ -290,12 +284,6 @@ def _head(path: Path) -> tuple[bytes, bool]:
         raise _UnreadableFileError(f"cannot be read: {error}") from error
 
 
-def _known_source(job: Job, pieces: list[Piece]) -> Source | None:
-    """Return the format that a file was read as before, if it is still the one to read it as."""
-    name = pieces[0].source if pieces else None
-    return all_sources().get(name) if name and job.source.format in (None, name) else None
-
-
 def _recognized(source: SourceConfig, head: bytes) -> Source | None:
     """Return the format of a file: as configured, else by its first bytes; None = unknown.
 
@@ -316,41 +304,6 @@ def _recognized(source: SourceConfig, head: bytes) -> Source | None:
         names = ", ".join(s.name for s in claims)
         raise FormatError(f"several formats fit ({names}): set `format` on the source ({source.where})")
     return claims[0] if claims else None
-
-
-def _is_time_known(job: Job) -> bool:
-    """Tell whether configuration or path say when the export was collected."""
-    return job.source.collected_at is not None or "collected_at" in job.found.captures
-
-
-def _collected_at(source: SourceConfig, captures: dict[str, str], zone: str | None, mtime: float) -> datetime:
-    """Return the collection time: as configured, else from the path, else the file's modification time."""
-    if source.collected_at is not None:
-        return source.collected_at
-    if "collected_at" in captures:
-        return stamp_utc(captures["collected_at"], zone)
-    try:
-        return datetime.fromtimestamp(mtime, UTC)
-    except (ValueError, OverflowError, OSError):
-        raise BadStampError("the file's modification time is out of range; set `collected_at` on the source") from None
-
-
-def _settings(source: Source, context: Context, *, is_time_known: bool) -> str:
-    """Return what the rows of an export depend on beside its bytes."""
-    time = context.collected_at if is_time_known else None
-    fixed = (
-        source.name,
-        source.version,
-        context.cluster,
-        context.zone,
-        context.node,
-        context.job_id,
-        context.columns,
-        context.delimiter,
-        time,
-        *(sorted(context.clusters) if source.names_clusters and context.cluster else ()),
-    )
-    return settings_of(fixed, {} if context.zone else context.zones)
 
 
 def _after(read: list[Piece], span: Span) -> Span:

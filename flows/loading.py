@@ -17,7 +17,7 @@ from flows.pieces import Span, sha256
 from transforms.lake import Part
 from transforms.outcome import Context, MissingSettingError, Parsed, Reject, UnreadableExportError
 from transforms.registry import Source
-from transforms.stream import MAX_LINE_BYTES, ExportStream, is_compressed, opened
+from transforms.stream import HEAD_BYTES, MAX_LINE_BYTES, ExportStream, is_compressed, opened
 from transforms.tables import REJECTS, TABLES
 
 DOCUMENT_BYTES = 1 << 30
@@ -117,6 +117,8 @@ class _Reading:
 
     def _parsed(self) -> Iterator[tuple[str, pl.DataFrame]]:
         source = self._target.source
+        # Of a short export, packed too, making room for 8 MiB would take longer than reading it.
+        is_long = len(self._target.head) >= HEAD_BYTES
         with self._target.path.open("rb") as handle:
             packed = is_compressed(handle.read(6))
             handle.seek(self._span.offset)
@@ -126,7 +128,7 @@ class _Reading:
                 first_line=self._span.first_line,
                 byte_offset=0 if packed else self._span.offset,
                 length=None if packed else self._span.length,
-                chunk_bytes=source.chunk_bytes,
+                chunk_bytes=source.chunk_bytes if is_long else min(source.chunk_bytes, HEAD_BYTES),
                 max_line=DOCUMENT_BYTES if source.is_document else MAX_LINE_BYTES,
             )
             long_lines: set[int] = set()

@@ -225,6 +225,12 @@ class Manifest:
         rows = self._db.execute("select * from pulls where source = ? order by window_start, window_end", (source,))
         return [_pull(row) for row in rows]
 
+    def pull(self, source: str, start: datetime, end: datetime) -> Pull | None:
+        """Return what became of one window; None = nobody asked for it yet."""
+        query = "select * from pulls where source = ? and window_start = ? and window_end = ?"
+        row = self._db.execute(query, (source, start.isoformat(), end.isoformat())).fetchone()
+        return _pull(row) if row else None
+
     def store_pull(self, pull: Pull) -> None:
         """Keep what became of one try, in a transaction of its own."""
         times = {n: getattr(pull, n).isoformat() for n in ("window_start", "window_end", "pulled_at")}
@@ -235,6 +241,17 @@ class Manifest:
     def select(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query on the manifest's tables, for sums that need no piece one by one."""
         return self._db.execute(sql, values).fetchall()
+
+    def vacuum(self) -> None:
+        """Give the room of removed rows back to the disk."""
+        self._db.execute("vacuum")
+
+    def part_batches(self) -> dict[str, frozenset[str]]:
+        """Return the parts that make up the lake, each with the batches its rows come from."""
+        found: dict[str, set[str]] = {}
+        for part, batch in self._db.execute("select part, batch from part_batches"):
+            found.setdefault(part, set()).add(batch)
+        return {part: frozenset(batches) for part, batches in found.items()}
 
     def next_batch(self) -> int:
         """Return the number of the batch that the next commit makes."""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from flows.manifest import LOADED, Piece
 
+ANY_OTHER = "read again"
+"""Settings that no piece was read with: `plan` then reads all of a file again, as it was cut."""
 _BLOCK = 1 << 20
 
 

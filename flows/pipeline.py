@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 from flows import lease
 from flows.batches import MAX_BYTES, Batch
+from flows.catching_up import CatchingUp
 from flows.config import Config
 from flows.config_errors import ConfigError, Problem
 from flows.ingesting import Ingester, Progress, jobs, unmatched
 from flows.lease import BusyError, OnWait
+from flows.maintaining import MaintainReport, maintain
 from flows.manifest import Manifest, ManifestError, opened, opened_to_read
+from flows.pulling import sweep
 from flows.repair import repair
 from flows.reports import ExportReport, IngestReport
+from flows.secret_values import Secrets
 from warehouse.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -28,9 +32,11 @@ __all__ = [
     "BusyError",
     "ExportReport",
     "IngestReport",
+    "MaintainReport",
     "ManifestError",
     "build",
     "ingest",
+    "maintain",
     "needs_build",
     "run",
 ]
@@ -50,30 +56,37 @@ EXPECTED = (ConfigError, BusyError, ManifestError, BuildError, OSError)
 def ingest(
     config: Config,
     *,
+    until: datetime | None = None,
     progress: Progress | None = None,
     wait_seconds: float = 0.0,
     on_wait: OnWait | None = None,
     batch_bytes: int = MAX_BYTES,
+    secrets: Secrets | None = None,
 ) -> IngestReport:
-    """Read what is new in the configured exports into the lake.
+    """Ask every command for the windows that are due, then read what is new in the configured exports into the lake.
 
     May be killed at any moment: what was committed stays, the rest is read by the next ingest. A source that matches no
-    file is an error of the report and keeps none of the others from being read.
+    file, or whose command fails, is an error of the report and keeps none of the others from being read. Others may write
+    while commands run.
 
     Args:
         config: the configuration.
-        progress: told bytes of files done, bytes of all files, and the path of each file when it begins.
+        until: commands are asked for windows that ended, with their `delay`, before this UTC time; None = now.
+        progress: told bytes of files done, bytes of all files, and the path of each file, or window of each command, when
+            it begins.
         wait_seconds: how long to wait for another writer.
         on_wait: told who that is, once the wait has lasted a second.
         batch_bytes: rows held in memory before they are written.
+        secrets: returns the value of a secret that a command needs and the environment does not hold.
 
     Raises:
         BusyError: another process writes to the data folder.
         ManifestError: the manifest is damaged or missing.
         OSError: the data folder cannot be written, or the disk is full.
     """
+    asked = _asked(config, until, progress, secrets)
     with lease.hold(config.data, "ingest", wait_seconds=wait_seconds, on_wait=on_wait):
-        return _ingest(config, progress, batch_bytes)
+        return _ingest(config, asked, progress, batch_bytes)
 
 
 def build(
@@ -105,22 +118,31 @@ def build(
 def run(
     config: Config,
     *,
+    until: datetime | None = None,
     progress: Progress | None = None,
     build_progress: BuildProgress | None = None,
     wait_seconds: float = 0.0,
     on_wait: OnWait | None = None,
+    secrets: Secrets | None = None,
 ) -> tuple[IngestReport, BuildReport]:
     """Ingest, then build, without another writer between the two. Arguments and errors as of `ingest` and `build`."""
+    asked = _asked(config, until, progress, secrets)
     with lease.hold(config.data, "run", wait_seconds=wait_seconds, on_wait=on_wait):
-        return _ingest(config, progress, MAX_BYTES), _build(config, build_progress)
+        return _ingest(config, asked, progress, MAX_BYTES), _build(config, build_progress)
 
 
-def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> IngestReport:
+def _asked(config: Config, until: datetime | None, progress: Progress | None, secrets: Secrets | None) -> CatchingUp:
     if not config.sources:
         text = "names no exports: add [[sources]] with a path, or let `goodput init PATHS...` write the file"
         raise ConfigError(config.path, [Problem(None, text)])
+    return CatchingUp(config, until, progress, secrets).run()
+
+
+def _ingest(config: Config, asked: CatchingUp, progress: Progress | None, batch_bytes: int) -> IngestReport:
     with opened(config.data) as manifest, ThreadPoolExecutor(1, "hash") as workers:
-        notes = repair(config.data, manifest)
+        asked.store(manifest)
+        sweep(config)
+        notes = [*asked.notes, *repair(config.data, manifest)]
         todo, empty = jobs(config)
         batch = Batch(config.data / "lake", manifest, max_bytes=batch_bytes)
         ingester = Ingester(config, manifest, batch, workers)
@@ -135,7 +157,8 @@ def _ingest(config: Config, progress: Progress | None, batch_bytes: int) -> Inge
                 batch.commit()
         batch.commit()
         merged = batch.merge()
-    return IngestReport((*reports, *unmatched(config, empty)), tuple(notes), merged)
+    exports = (*reports, *unmatched(config, empty))
+    return IngestReport(exports, tuple(notes), merged, asked.pulls)
 
 
 def _build(config: Config, progress: BuildProgress | None, *, force: bool = False) -> BuildReport:
@@ -168,7 +191,7 @@ def _build(config: Config, progress: BuildProgress | None, *, force: bool = Fals
 
 def inputs_of(config: Config, manifest: Manifest) -> Inputs:
     """Return what a build reads: lake, pieces of exports, settings."""
-    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows(), manifest.content())
+    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows(), manifest.part_batches(), manifest.content())
 
 
 def needs_build(config: Config) -> bool:
@@ -183,7 +206,7 @@ def needs_build(config: Config) -> bool:
     with opened_to_read(config.data) as manifest:
         if manifest is None:
             return False
-        inputs = Inputs(config.data / "lake", (), config.settings_rows(), manifest.content())
+        inputs = Inputs(config.data / "lake", settings=config.settings_rows(), content=manifest.content())
     return current(config.data, fingerprint(inputs, _code_version())) is None
 
 

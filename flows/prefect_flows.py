@@ -1,31 +1,21 @@
-"""Prefect flows round the plain functions of `flows.pipeline`: retries, logs and parameters, and nothing else.
+"""The Prefect flows, one for each deployment: parameters that are checked, the tasks, and events for what is to follow."""
 
-The only file that imports prefect. A run has two tasks, whatever the number of exports: a Prefect server digests about
-fifteen task runs a second, so work is never cut into one task per file.
-"""
-
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from prefect import flow, get_run_logger, task
-from prefect.cache_policies import NO_CACHE
-from prefect.client.schemas.objects import State, TaskRun
-from prefect.tasks import Task
-from pydantic import AfterValidator
+from prefect import flow
+from pydantic import AfterValidator, Field
 
 from flows import config as configuration
-from flows import pipeline
-from flows.cli.terminal import clean
-from flows.lease import BusyError
-from warehouse.build import BuildReport
-from warehouse.publish import BuildRunningError
+from flows import pipeline, prefect_events
+from flows import prefect_tasks as tasks
+from flows.backfill import Reprocess
+from flows.cli import periods
+from flows.cli.terminal import CommandError, clean
+from flows.prefect_tasks import RunFailedError
 
-RETRY_DELAYS_SECONDS = [10, 60, 300]
-WAIT_SECONDS = 60.0  # for another writer, within one try
-
-
-class RunFailedError(Exception):
-    """The work was done as far as it could be; the message says what is missing."""
+MAX_NAMED = 5
 
 
 def _usable(path: Path) -> Path:
@@ -42,76 +32,41 @@ def _usable(path: Path) -> Path:
 
 ConfigFile = Annotated[Path, AfterValidator(_usable)]
 DEFAULT = Path(configuration.FILE_NAME)  # a fixed name, looked up in the worker's folder when a run starts
-
-
-def may_help_to_wait(error: object) -> bool:
-    """Tell whether a later try may succeed: a file system that hiccups, or another process that writes just now."""
-    return isinstance(error, OSError | BusyError | BuildRunningError)
-
-
-def _retry(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    return may_help_to_wait(state.result(raise_on_failure=False))
-
-
-_TASK: dict[str, Any] = {
-    "retries": len(RETRY_DELAYS_SECONDS),
-    "retry_delay_seconds": RETRY_DELAYS_SECONDS,
-    "retry_condition_fn": _retry,
-    "cache_policy": NO_CACHE,
-    "persist_result": False,
-}
-
-
-@task(name="ingest exports", **_TASK)
-def ingest_exports(config: Path) -> pipeline.IngestReport:
-    """Read what is new in the exports into the lake; bad lines and unknown formats are warnings."""
-    log = get_run_logger()
-    report = pipeline.ingest(configuration.load(config), wait_seconds=WAIT_SECONDS)
-    log.info(
-        "%d exports: %d lines read, %d used, %d ignored, %d rejected",
-        len(report.exports), report.lines, report.used, report.ignored, report.rejected,
-    )  # fmt: skip
-    for export in report.unknown:
-        log.warning("no format fits %s; its first line: %s", clean(export.path), clean(export.message))
-    for export in report.failed:
-        log.error("%s could not be read: %s", clean(export.path), clean(export.message))
-    for note in report.notes:
-        log.warning("%s", clean(note))
-    return report
-
-
-@task(name="build warehouse", **_TASK)
-def build_warehouse(config: Path) -> BuildReport:
-    """Build the marts from the lake, check them and publish them."""
-    log = get_run_logger()
-    report = pipeline.build(configuration.load(config), wait_seconds=WAIT_SECONDS)
-    log.info(
-        "build %s: %d tables, %d rows, %d interruptions, %.1f s",
-        report.build_id, len(report.rows), sum(report.rows.values()), report.rows.get("marts.interruptions", 0),
-        report.seconds,
-    )  # fmt: skip
-    if not report.published:
-        names = ", ".join(clean(check) for check in report.failed_checks)
-        raise RunFailedError(f"not published, the former build stays: these checks found bad rows: {names}")
-    return report
+Moment = Annotated[
+    str,
+    # A server checks patterns of parameters and not formats: a wrong one is refused when a run is asked for.
+    Field(
+        pattern=r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$",
+    ),
+]
 
 
 @flow(name="ingest")
 def ingest(config: ConfigFile = DEFAULT) -> None:
-    """Read what is new in the exports into the lake.
+    """Pull what is due until the run's scheduled start, and read what is new in the exports into the lake.
 
     Args:
         config: path of goodput.toml, as the worker sees it.
 
     Raises:
-        RunFailedError: an export could not be read as a whole; the others were.
+        RunFailedError: an export could not be read as a whole, or a command failed; the others were read.
     """
-    _fail_if_unread(ingest_exports(config))
+    report = tasks.ingest_exports(config, prefect_events.scheduled_start())
+    settings = configuration.load(config)
+    # Also where this run read nothing: a former one may have been killed before it could say so.
+    if pipeline.needs_build(settings):
+        prefect_events.lake_changed(settings)
+    problems = [
+        *(f"{export.path}: {export.message}" for export in report.failed),
+        *(f"{pull.source} {pull.window_start:%Y-%m-%dT%H:%M:%SZ}: {pull.message}" for pull in report.failed_pulls),
+    ]
+    if problems:
+        raise RunFailedError(f"{len(problems)} could not be read, all else was: {_few(problems)}")
 
 
 @flow(name="build")
 def build(config: ConfigFile = DEFAULT) -> None:
-    """Build the warehouse from the lake and publish it.
+    """Build the warehouse from the lake and publish it, if that would change anything.
 
     Args:
         config: path of goodput.toml, as the worker sees it.
@@ -119,25 +74,73 @@ def build(config: ConfigFile = DEFAULT) -> None:
     Raises:
         RunFailedError: a check found bad rows; nothing was published.
     """
-    build_warehouse(config)
+    tasks.build_warehouse(config)
 
 
-@flow(name="run")
-def run(config: ConfigFile = DEFAULT) -> None:
-    """Read what is new, build, publish; like `goodput run`, an unreadable export fails the run after all else is published.
+@flow(name="report")
+def report(config: ConfigFile = DEFAULT) -> None:
+    """Show stops, root causes, freshness, what changed and the last builds as artifacts, and tell of stale sources.
 
     Args:
         config: path of goodput.toml, as the worker sees it.
+    """
+    for source, text in tasks.write_artifacts(config):
+        prefect_events.source_stale(configuration.load(config), source, text)
+
+
+@flow(name="maintain")
+def maintain(config: ConfigFile = DEFAULT) -> None:
+    """Merge small parts of the lake, and remove superfluous files and old builds.
+
+    Args:
+        config: path of goodput.toml, as the worker sees it.
+    """
+    tasks.maintain_data(config)
+
+
+@flow(name="backfill")
+def backfill(
+    start: Moment,
+    end: Moment,
+    config: ConfigFile = DEFAULT,
+    sources: tuple[str, ...] = (),
+    reprocess: Reprocess = "none",
+    run_backwards: bool = False,
+    max_active: Annotated[int, Field(ge=1, le=32)] = 2,
+    build: bool = True,
+) -> None:
+    """Load what is missing between two times, window by window, then build.
+
+    Args:
+        start: first day or time, UTC: 2026-05-01 or 2026-05-01T06:00Z.
+        end: last day, which is included, or a time, which is not.
+        config: path of goodput.toml, as the worker sees it.
+        sources: names of the sources; none = all.
+        reprocess: what is loaded besides what never was or is out of date: none, what failed, or all.
+        run_backwards: newest windows first.
+        max_active: how many commands run at once; loading is one at a time.
+        build: build the warehouse in the end.
 
     Raises:
-        RunFailedError: an export could not be read, or a check found bad rows.
+        RunFailedError: the period or a name is wrong, windows could not be loaded, or a check found bad rows.
     """
-    report = ingest_exports(config)
-    build_warehouse(config)
-    _fail_if_unread(report)
+    try:
+        first, last = periods.period(start, end)
+        periods.check(configuration.load(config), sources, first, last)
+    except CommandError as error:
+        raise RunFailedError(str(error)) from None
+    failed = tasks.backfill_windows(
+        config, start=first, end=last, sources=sources, reprocess=reprocess, run_backwards=run_backwards,
+        max_active=max_active,
+    )  # fmt: skip
+    if build:
+        tasks.build_warehouse(config)
+    if failed:
+        raise RunFailedError(
+            f"{len(failed)} windows are not loaded; `reprocess`: failed does these again: {_few(failed)}"
+        )
 
 
-def _fail_if_unread(report: pipeline.IngestReport) -> None:
-    if report.failed:
-        paths = ", ".join(clean(export.path) for export in report.failed)
-        raise RunFailedError(f"{len(report.failed)} of {len(report.exports)} exports could not be read: {paths}")
+def _few(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
+    return "; ".join(clean(text) for text in texts[:MAX_NAMED]) + more

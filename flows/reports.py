@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, Piece
+from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, Piece, Pull
 
 UNCHANGED, SKIPPED, NO_FILE = "unchanged", "skipped", "no_file"
 
@@ -66,11 +66,13 @@ class IngestReport:
         exports: every file the configuration names, in order, then every source that matches none.
         notes: what should be known beside: parts that were set aside, rows that could not be read again.
         merged_parts: small parts of the lake that were merged into larger ones.
+        pulls: windows that commands were asked for now, each with what became of it.
     """
 
     exports: tuple[ExportReport, ...] = ()
     notes: tuple[str, ...] = ()
     merged_parts: int = 0
+    pulls: tuple[Pull, ...] = ()
 
     def with_status(self, *statuses: str) -> list[ExportReport]:
         """Return the exports with one of these statuses."""
@@ -105,3 +107,18 @@ class IngestReport:
     def unknown(self) -> list[ExportReport]:
         """Exports that no parser knows."""
         return self.with_status(UNKNOWN_FORMAT)
+
+    @property
+    def failed_pulls(self) -> list[Pull]:
+        """Windows whose command failed."""
+        return [p for p in self.pulls if p.status == FAILED]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every export could be read and every command did its work."""
+        return not self.failed and not self.failed_pulls
+
+    @property
+    def changed(self) -> bool:
+        """Whether rows were committed to the lake, or files read that hold none."""
+        return any(e.status == LOADED or e.lines for e in self.exports)

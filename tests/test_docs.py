@@ -11,8 +11,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from flows.cli import COMMANDS, make_app
+from tests.test_deployments import parse_command
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted(
@@ -27,15 +29,32 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def typed(line: str) -> list[str]:
-    """The `goodput ...` commands in a line, without prompt and path of the program."""
-    matches = [re.match(r"\s*(?:\$ )?(?:\S*/)?(goodput [a-z].*)", part) for part in re.split(r"&&|;", line)]
-    return [match[1] for match in matches if match]
+BEFORE = re.compile(
+    r"""\s*(?: \$\s
+      | (?:[\d*]+\s+){5}                                         # when cron runs it
+      | sudo\s+(?:-u\s+\S+\s+)?
+      | (?:export\s+)?[A-Z_]+="?[^"\s]*"?\s+(?=\S)
+      | docker\s+compose\s+--file\s+\S+\s+exec\s+\w+\s+ )""",
+    re.VERBOSE,
+)
+"""What may stand before a command: prompt, variables, the user or container it runs as."""
 
 
-def fenced(text: str) -> list[str]:
+def typed(line: str, programs: str = "goodput") -> list[str]:
+    """The `goodput ...` commands in a line, without what stands before them and the path of the program."""
+    found = []
+    for part in re.split(r"&&|;", line):
+        while before := BEFORE.match(part):
+            part = part[before.end() :]
+        if match := re.match(rf"\s*(?:\S*/)?((?:{programs}) -*[a-z].*)", part):
+            found.append(match[1])
+    return found
+
+
+def fenced(text: str, programs: str = "goodput") -> list[str]:
     """Every command in a block of a document: a reader will copy it as it stands."""
-    return [command for _, block in FENCE.findall(text) for line in block.splitlines() for command in typed(line)]
+    lines = [line for _, block in FENCE.findall(text) for line in block.splitlines()]
+    return [command for line in lines for command in typed(line, programs)]
 
 
 def inline(text: str) -> list[str]:
@@ -95,6 +114,47 @@ def test_commands_in_the_docs_parse() -> None:
                 app.parse_args(words[1:], exit_on_error=False, print_error=False)
                 checked.add(words[1])
     assert {"init", "run", "interruptions", "explain", "sql"} <= checked
+
+
+DEPLOYMENTS = sorted(ROOT.glob("deployments/*.md"))
+
+
+def test_commands_behind_other_words_are_found() -> None:
+    """A command that is not found is not checked."""
+    for line in (
+        "sudo -u goodput /opt/goodput/bin/goodput run",
+        "7 * * * *  /opt/goodput/bin/goodput run",
+        "cd /srv/goodput && PREFECT_HOME=x goodput run",
+        "docker compose --file deployments/compose.yaml exec worker goodput run",
+    ):
+        assert typed(line) == ["goodput run"], line
+    assert typed("sudo useradd goodput") == []
+
+
+def test_prefect_commands_in_the_docs_parse() -> None:
+    checked = set()
+    for path in DEPLOYMENTS:
+        for line in fenced(text_of(path), "prefect"):
+            words = shlex.split(line, comments=True)
+            parse_command(words)
+            checked.add(words[1])
+    assert {"server", "work-pool", "deployment"} <= checked
+
+
+def test_files_units_and_services_in_the_docs_exist() -> None:
+    """What is copied, started or called by name is there under that name."""
+    units = {path.name for path in (ROOT / "deployments" / "systemd").iterdir()}
+    services = yaml.safe_load(text_of(ROOT / "deployments" / "compose.yaml"))["services"]
+    for path in DEPLOYMENTS:
+        blocks = "\n".join(block for _, block in FENCE.findall(text_of(path)))
+        for file in re.findall(r"(?<=[ /])deployments/[\w./*-]+", blocks):
+            assert file == "deployments/.env" or list(ROOT.glob(file)), f"{names(path)}: no {file}"
+        for unit in re.findall(r"\b(goodput[\w-]*\.(?:service|timer))\b", text_of(path)):
+            assert unit in units, f"{names(path)}: no {unit}"
+        for service in re.findall(r"compose .*exec (\S+)", blocks):
+            assert service in services, f"{names(path)}: no service {service}"
+        for profile in re.findall(r"--profile (\S+)", blocks):
+            assert any(profile in s.get("profiles", []) for s in services.values()), profile
 
 
 def test_commands_named_in_the_docs_exist() -> None:
@@ -196,7 +256,9 @@ def test_kinds_of_value_in_the_reference_are_those_that_the_file_takes() -> None
         "time with zone": "2026-05-04T13:30:00Z",
         "time": "2026-05-04T13:30:00Z",
         "table of globs": '{ user = "a*" }',
+        "table of texts": '{ TZ = "UTC" }',
     }
+    for_commands = {"command", "delay", "since", "timeout", "environment", "secrets"}
     needed = {
         "[[sources]]": {"path": '"x"'},
         "[[calendars]]": {
@@ -211,8 +273,9 @@ def test_kinds_of_value_in_the_reference_are_those_that_the_file_takes() -> None
             if kind == "tables":
                 continue
             table = heading.replace("CLASS", "xid").replace("NAME", "c")
+            base = {"command": '["x"]'} if key in for_commands else needed.get(heading, {})
             for value, is_right in ((examples[kind], True), ("true", False)):
-                entry = needed.get(heading, {}) | ({} if key == "end" and is_right else {key: value})
+                entry = base | ({} if key == "end" and is_right else {key: value})
                 text = table + "\n" + "".join(f"{name} = {text}\n" for name, text in entry.items())
                 if is_right:
                     parse(text, ROOT / "goodput.toml")

@@ -24,6 +24,7 @@ UNFINISHED = ".unfinished"
 UNKNOWN = "unknown"
 _LONGEST_NAME = 120
 _OUR_NAME = re.compile(r"/b\d{8,}t?-\d{5,}\.parquet$")
+_TAIL_NAME = re.compile(r"/b\d{8,}t-\d{5,}\.parquet$")
 _MAGIC = b"PAR1"
 
 
@@ -47,6 +48,11 @@ class Part:
     def folder(self) -> str:
         """Folder of the part, relative to the lake."""
         return self.path.rpartition("/")[0]
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether it holds unterminated last lines, whose rows may leave the lake; others' rows do not without need."""
+        return _TAIL_NAME.search(self.path) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +145,15 @@ def parts_on_disk(lake: Path) -> list[str]:
     return sorted(p.relative_to(lake).as_posix() for p in lake.rglob(f"*{SUFFIX}"))
 
 
-def sweep(lake: Path, owned: Collection[str]) -> list[str]:
-    """Remove what killed runs left: unfinished files, and parts with a name of ours that are not `owned`. Return their paths."""
+def orphans(lake: Path, owned: Collection[str]) -> list[str]:
+    """Return what killed runs left: unfinished files, and parts with a name of ours that are not `owned`."""
     gone = [p for p in parts_on_disk(lake) if p not in owned and _OUR_NAME.search(p)]
-    gone += [p.relative_to(lake).as_posix() for p in lake.rglob(f"*{SUFFIX}{UNFINISHED}")]
+    return gone + [p.relative_to(lake).as_posix() for p in lake.rglob(f"*{SUFFIX}{UNFINISHED}")]
+
+
+def sweep(lake: Path, owned: Collection[str]) -> list[str]:
+    """Remove the `orphans`. Return their paths."""
+    gone = orphans(lake, owned)
     remove(lake, gone)
     return gone
 

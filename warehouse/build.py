@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
 
 import duckdb
 
-from warehouse import checks, dictionary, load, publish, runner
+from warehouse import checks, making, publish, runner
 from warehouse.checks import FailedCheck
-from warehouse.fingerprint import fingerprint
+from warehouse.fingerprint import basis, fingerprint
 from warehouse.inputs import Inputs
-from warehouse.runner import Model, Progress
-from warehouse.session import DamagedBuildError, building, reading
-
-T = TypeVar("T")
+from warehouse.making import Files, Made, Maker
+from warehouse.runner import Progress
+from warehouse.session import DamagedBuildError, reading
 
 
 class BuildFailedError(Exception):
@@ -85,47 +80,41 @@ def build(
         BuildFailedError: the build could not be begun or finished.
     """
     began = time.monotonic()
-    tell = progress or (lambda _step, _seconds: None)
     mark = fingerprint(inputs, code_version)
     with publish.lock(data):
         publish.remove_unfinished(data)
         if not force and (newest := current(data, mark)):
             return replace(newest, seconds=time.monotonic() - began)
-        found = runner.load(models)
         build_id = publish.new_id(data, started_at)
-        final = publish.folder_of(data) / f"{build_id}{publish.SUFFIX}"
-        unfinished = final.with_name(final.name + publish.UNFINISHED)
-        spill = publish.folder_of(data) / f"{build_id}{publish.SPILL}"
-        spill.mkdir()
-        try:
-            with building(unfinished, spill, memory_limit=memory_limit, threads=threads) as con:
-                _timed("inputs", tell, lambda: load.inputs(con, inputs))
-                rows = _run(con, found, tell)
-                if models == runner.MODELS:  # other models have no such marts
-                    load.mart_macros(con)
-                _record(con, build_id, started_at, time.monotonic() - began, code_version, rows, mark)
-                dictionary.comment(con, found)
-                failed = _timed("checks", tell, lambda: tuple(checks.run(con, check_files)))
-                con.execute("checkpoint build")
-                con.execute("use memory")
-                con.execute("detach build")
-        except duckdb.Error as error:
-            reason = str(error).splitlines()[0]
-            raise BuildFailedError(
-                f"the build could not be finished ({reason}): the build before stays published. Is there room in {data}, and "
-                "is memory_limit under [warehouse] large enough?"
-            ) from error
-        else:
-            if failed:
-                return BuildReport(build_id, None, time.monotonic() - began, rows, failed, published=False)
-            publish.finish(unfinished, final)
-            publish.switch(data, final)
+        maker = Maker(
+            inputs, runner.load(models), check_files, basis(inputs, code_version), started_at, code_version, mark, began,
+            progress or (lambda _step, _seconds: None), memory_limit, threads,
+        )  # fmt: skip
+        former = None if force or models != runner.MODELS else publish.newest_work(data)
+        with making.files(data, build_id) as files:
+            made = _made(data, maker, files, former)
+            if made.failed_checks:
+                return BuildReport(build_id, None, time.monotonic() - began, made.rows, made.failed_checks)
+            if files.work.exists():
+                publish.finish(files.work, files.final_work)
+            publish.finish(files.unfinished, files.final)
+            publish.switch(data, files.final)
+            publish.keep_work(data, files.final)
             publish.prune(data, keep)
-        finally:
-            unfinished.unlink(missing_ok=True)
-            unfinished.with_name(unfinished.name + ".wal").unlink(missing_ok=True)
-            shutil.rmtree(spill, ignore_errors=True)
-    return BuildReport(build_id, final, time.monotonic() - began, rows, published=True)
+    return BuildReport(build_id, files.final, time.monotonic() - began, made.rows, published=True)
+
+
+def _made(data: Path, maker: Maker, files: Files, former: Path | None) -> Made:
+    """Make a build out of the one before; as a whole where there is none, or where what came of it does not pass the checks."""
+    try:
+        made = maker.out_of(files, former) if former else None
+        return maker.whole(files) if made is None or made.failed_checks else made
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise BuildFailedError(
+            f"the build could not be finished ({reason}): the build before stays published. Is there room in {data}, and "
+            "is memory_limit under [warehouse] large enough?"
+        ) from error
 
 
 def current(data: Path, mark: str | None) -> BuildReport | None:
@@ -136,6 +125,8 @@ def current(data: Path, mark: str | None) -> BuildReport | None:
     newest = next(reversed(publish.builds(data)), None)
     if newest is None or mark is None or not publish.link_of(data).exists():
         return None
+    if not newest.is_published and publish.held_back(data) != newest.build_id:
+        return None  # nobody rolled it back: its maker was killed before readers could see it
     try:
         with reading(newest.path) as con:
             row = con.execute("select inputs_sha256, mart_rows from ops.builds").fetchone()
@@ -145,45 +136,3 @@ def current(data: Path, mark: str | None) -> BuildReport | None:
         return None
     rows = {f"marts.{name}": int(n) for name, n in row[1].items()}
     return BuildReport(newest.build_id, newest.path, 0.0, rows, published=newest.is_published, is_current=True)
-
-
-def _run(con: duckdb.DuckDBPyConnection, models: Mapping[str, Model], tell: Progress) -> dict[str, int]:
-    """Make every model's table; return their row counts."""
-    rows: dict[str, int] = {}
-    for model in runner.order(models, load.known()):
-        rows[model.name] = _timed(model.name, tell, partial(runner.create, con, model))
-    return rows
-
-
-def _record(
-    con: duckdb.DuckDBPyConnection,
-    build_id: str,
-    started_at: datetime,
-    seconds: float,
-    code_version: str,
-    rows: Mapping[str, int],
-    mark: str | None,
-) -> None:
-    """Make `ops.builds`, the one table that no SELECT can make: it tells of the build itself."""
-    marts = {name.partition(".")[2]: n for name, n in sorted(rows.items()) if name.startswith("marts.")}
-    con.execute(
-        "create table build.ops.builds as select ? as build_id, ?::timestamptz as started_at, "
-        "?::timestamptz as finished_at, ? as code_version, map(?::varchar[], ?::bigint[]) as mart_rows, "
-        "?::varchar as inputs_sha256",
-        [
-            build_id,
-            started_at,
-            started_at + timedelta(seconds=seconds),
-            code_version,
-            list(marts),
-            list(marts.values()),
-            mark,
-        ],
-    )
-
-
-def _timed(step: str, tell: Progress, work: Callable[[], T]) -> T:
-    began = time.monotonic()
-    result = work()
-    tell(step, time.monotonic() - began)
-    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from transforms.tables import TABLES
-from warehouse import load, publish
+from warehouse import changes, load, publish
 from warehouse.inputs import EXPORTS, SETTINGS
 from warehouse.runner import Model
 from warehouse.session import PUBLISHED_SCHEMAS, identifier, literal, reading
@@ -29,7 +29,9 @@ class Entry:
 
 
 COLUMNS = Path(__file__).parent / "columns.toml"
-BUILDS_GRAIN = "One row: the build that made this file."
+MACROS = Path(__file__).parent / "macros.toml"
+_DIARY = {"ops.builds": "One row: the build that made this file.", "ops.verdict_changes": changes.GRAIN}
+"""Tables that no SELECT makes: they tell of the build itself, and are made anew with every one."""
 
 
 @cache
@@ -66,15 +68,17 @@ def grain(schema: str, table: str, models: Mapping[str, Model]) -> str | None:
     if schema == "reference":
         text = load.reference_notes().get(table, {}).get("grain")
         return str(text) if text else None
-    if (schema, table) == ("ops", "builds"):
-        return BUILDS_GRAIN
+    if (text := _DIARY.get(f"{schema}.{table}")) is not None:
+        return text
     model = models.get(f"{schema}.{table}")
     return model.grain if model else None
 
 
-def comment(con: duckdb.DuckDBPyConnection, models: Mapping[str, Model]) -> None:
-    """Comment on every table and column of the build."""
+def comment(con: duckdb.DuckDBPyConnection, models: Mapping[str, Model], only: Collection[str] | None = None) -> None:
+    """Comment on every table, column and macro of the build; or on those of its tables that are named in `only`."""
     for schema, table in _tables(con):
+        if only is not None and f"{schema}.{table}" not in {*only, *_DIARY}:
+            continue
         name = f"build.{schema}.{identifier(table)}"
         text = grain(schema, table, models)
         if text:
@@ -83,6 +87,25 @@ def comment(con: duckdb.DuckDBPyConnection, models: Mapping[str, Model]) -> None
             text = describe(schema, table, column)
             if text:
                 con.execute(f"comment on column {name}.{identifier(column)} is {literal(text)}")
+    if only is None:
+        _comment_macros(con)
+
+
+def _comment_macros(con: duckdb.DuckDBPyConnection) -> None:
+    made = con.execute(
+        "select distinct function_name, function_type from duckdb_functions() where database_name = 'build' order by all"
+    ).fetchall()
+    for macro, kind in made:
+        if text := macros().get(macro):
+            of = "macro table" if kind == "table_macro" else "macro"
+            con.execute(f"comment on {of} build.main.{identifier(macro)} is {literal(text)}")
+
+
+@cache
+def macros() -> Mapping[str, str]:
+    """Return what stands at each macro: its meaning, and an example after the word `Example:`."""
+    written = tomllib.loads(MACROS.read_text(encoding="utf-8"))
+    return {name: f"{entry['meaning']} Example: {entry['example']}" for name, entry in written.items()}
 
 
 def _tables(con: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse import publish
-from warehouse.query import BATCH_ROWS, objects
+from warehouse.formats import BATCH_ROWS, objects
 from warehouse.session import DamagedBuildError, identifier, reading
 
 

@@ -18,8 +18,13 @@ def fingerprint(inputs: Inputs, code_version: str) -> str | None:
     """Return the SHA-256 of records, settings, code and reference data; None where it is not known what the lake holds."""
     if inputs.content is None:
         return None
+    return hashlib.sha256(f"{inputs.content} {basis(inputs, code_version)}".encode()).hexdigest()
+
+
+def basis(inputs: Inputs, code_version: str) -> str:
+    """Return the SHA-256 of everything but the records: a build of another basis is none to go on from."""
     settings = sorted((name, [sorted(row.items()) for row in rows]) for name, rows in inputs.settings.items())
-    text = repr((inputs.content, settings, code_version, code(), duckdb.__version__))
+    text = repr((settings, code_version, code(), duckdb.__version__))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

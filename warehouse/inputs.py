@@ -120,10 +120,12 @@ class Inputs:
         lake: folder of the lake; holds `<table>/cluster=<c>/date=<d>/*.parquet`.
         exports: rows of EXPORTS.
         settings: rows of each table of SETTINGS, by name; an absent one is empty.
+        parts: paths of the lake's parts, each with the batches its rows come from; None = whatever lies there.
         content: stands for what the lake and `exports` hold; None = unknown, so that every build is made.
     """
 
     lake: Path
     exports: Rows = ()
     settings: Mapping[str, Rows] = field(default_factory=dict)
+    parts: Mapping[str, frozenset[str]] | None = None
     content: str | None = None

@@ -61,14 +61,19 @@ def inputs(con: duckdb.DuckDBPyConnection, given: Inputs) -> None:
     unknown = set(given.settings) - set(SETTINGS)
     if unknown:
         raise KeyError(f"settings {sorted(unknown)} are declared in no table of warehouse/inputs.py")
-    for table in TABLES.values():
-        lake_table(con, table, given.lake)
-    rows_table(con, "lake", EXPORTS, given.exports)
+    lake(con, given)
     for name, table in SETTINGS.items():
         rows_table(con, "settings", table, given.settings.get(name, ()))
     for path in sorted(REFERENCE.glob("*.csv")):
         reference_table(con, path)
     con.execute(MACROS.read_text(encoding="utf-8"))
+
+
+def lake(con: duckdb.DuckDBPyConnection, given: Inputs) -> None:
+    """Make the relations of `lake`."""
+    for table in TABLES.values():
+        lake_table(con, table, given.lake)
+    rows_table(con, "lake", EXPORTS, given.exports)
 
 
 def lake_table(con: duckdb.DuckDBPyConnection, table: Table, lake: Path) -> None:
@@ -87,11 +92,20 @@ def lake_table(con: duckdb.DuckDBPyConnection, table: Table, lake: Path) -> None
         f"select count(distinct columns) from (select list_sort(list(concat(name, ':', type))) as columns "
         f"from parquet_schema({parts}) group by file_name)"
     ).fetchall()
-    by_name = "true" if schemas[0][0] > 1 else "false"
-    source = f"read_parquet({parts}, union_by_name = {by_name}, hive_partitioning = false)"
+    source = f"read_parquet({parts}, union_by_name = {schemas[0][0] > 1}, hive_partitioning = false)"
+    con.execute(f"create view {name} as {_selected(con, table, source)}")
+
+
+def lake_rows(con: duckdb.DuckDBPyConnection, table: Table, parts: str, *more: str) -> str:
+    """Return a query for the rows of some parts, an SQL list of files, with the declared columns and types."""
+    source = f"read_parquet({parts}, union_by_name = true, hive_partitioning = false, filename = true)"
+    return _selected(con, table, source, *more)
+
+
+def _selected(con: duckdb.DuckDBPyConnection, table: Table, source: str, *more: str) -> str:
     there = {row[0] for row in con.execute(f"describe select * from {source}").fetchall()}
-    columns = ", ".join(_column(c.name, c.dtype, there) for c in table.columns)
-    con.execute(f"create view {name} as select {columns} from {source}")
+    columns = ", ".join([*(_column(c.name, c.dtype, there) for c in table.columns), *more])
+    return f"select {columns} from {source}"
 
 
 def _column(name: str, dtype: pl.DataType, there: set[str]) -> str:

@@ -1,5 +1,5 @@
 -- Macros for models and for every client; they stand in the published file. Attached under another name, say
--- `use <name>` first, so that reference.poisson_quantiles is found.
+-- `use <name>` first, so that reference.poisson_quantiles is found. macros.toml has their meaning and an example each.
 
 -- Lower exact 95 % limit of a Poisson mean, given the count. Above the table: Wilson and Hilferty's approximation.
 create macro poisson_lower(events) as case
@@ -22,8 +22,8 @@ create macro poisson_upper(events) as case
     )
 end;
 
--- Both limits of a rate: events per unit of exposure.
-create macro rate_interval(events, exposure) as {
+-- Both limits of a rate: events per unit of exposure; without an exposure, of the mean count.
+create macro poisson_interval(events, exposure := 1) as {
     'lower': poisson_lower(events) / nullif(exposure, 0),
     'upper': poisson_upper(events) / nullif(exposure, 0)
 };

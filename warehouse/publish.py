@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from warehouse import spill
+
 SUFFIX = ".duckdb"
 UNFINISHED = ".part"
 SPILL = ".spill"
-_STAMP = "%Y%m%dT%H%M%S%fZ"
+WORK = ".work"
+"""Suffix of the tables beside a build that are not published; only the newest build's are kept."""
+STAMP = "%Y%m%dT%H%M%S%fZ"
+ROLLED_BACK = ".rolled-back"
+"""File beside the builds that says which build a rollback published, and instead of which."""
 
 
 class NoWarehouseError(Exception):
@@ -90,7 +96,7 @@ def new_id(data: Path, started_at: datetime) -> str:
     """Return the id of a build started at `started_at` (UTC); later than every build there, so that ids sort by time."""
     taken = {b.build_id for b in builds(data)}
     moment = started_at.astimezone(UTC)
-    while (build_id := moment.strftime(_STAMP)) in taken:
+    while (build_id := moment.strftime(STAMP)) in taken:
         moment += timedelta(microseconds=1)
     return build_id
 
@@ -120,12 +126,27 @@ def lock(data: Path) -> Iterator[None]:
 
 def remove_unfinished(data: Path) -> None:
     """Remove what killed builds left. The caller holds the lock."""
-    for path in folder_of(data).glob(f"*{UNFINISHED}*"):
-        path.unlink(missing_ok=True)
+    for pattern in (f"*{UNFINISHED}*", f"{ROLLED_BACK}.*"):
+        for path in folder_of(data).glob(pattern):
+            path.unlink(missing_ok=True)
     for path in folder_of(data).glob(f"*{SPILL}"):
         shutil.rmtree(path, ignore_errors=True)
     for path in data.glob(f".warehouse{SUFFIX}.*"):
         path.unlink(missing_ok=True)
+    spill.sweep(folder_of(data))
+
+
+def newest_work(data: Path) -> Path | None:
+    """Return the newest build, if its work lies beside it."""
+    newest = next(reversed(builds(data)), None)
+    return newest.path if newest and newest.path.with_suffix(WORK).exists() else None
+
+
+def keep_work(data: Path, build: Path) -> None:
+    """Remove the work of every build but this one."""
+    for path in folder_of(data).glob(f"*{WORK}"):
+        if path != build.with_suffix(WORK):
+            path.unlink(missing_ok=True)
 
 
 def finish(unfinished: Path, final: Path) -> None:
@@ -160,7 +181,7 @@ def switch(data: Path, build: Path) -> None:
 
 
 def rollback(data: Path, build_id: str) -> Path:
-    """Publish a former build again.
+    """Publish a former build again, and note that this was meant; see `held_back`.
 
     Returns:
         its file.
@@ -171,8 +192,32 @@ def rollback(data: Path, build_id: str) -> Path:
     kept = {b.build_id: b.path for b in builds(data)}
     if build_id not in kept:
         raise NoSuchBuildError(f"no build {build_id!r}; kept are: {', '.join(kept) or 'none'}")
+    marker, newest = folder_of(data) / ROLLED_BACK, max(kept)
+    if build_id == newest:
+        marker.unlink(missing_ok=True)
+    else:
+        # Before the switch: a rollback that was killed is none, since the newest build is still the published one.
+        unfinished = marker.with_name(f"{marker.name}.{os.getpid()}")
+        unfinished.write_text(f"{build_id} {newest}\n", encoding="ascii")
+        unfinished.replace(marker)
     switch(data, kept[build_id])
     return kept[build_id]
+
+
+def held_back(data: Path) -> str | None:
+    """Return the id of the newest build, if a rollback took it from the readers and that still holds; else None.
+
+    What has been read since that build, not since the published one, is what a rollback gives way to: else the next
+    build on a schedule would undo it with the same data. A newest build that is unpublished without a rollback was killed
+    before it was published, and holds nothing.
+    """
+    try:
+        published_id, newest = (folder_of(data) / ROLLED_BACK).read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return None
+    there = builds(data)
+    is_meant = any(b.is_published and b.build_id == published_id for b in there)
+    return newest if is_meant and there[-1].build_id == newest else None
 
 
 def prune(data: Path, keep: int) -> list[str]:

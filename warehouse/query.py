@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import duckdb
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from warehouse import publish
-from warehouse.session import identifier, reading
+from warehouse.formats import BATCH_ROWS, FORMATS
+from warehouse.session import reading
+from warehouse.statements import QueryError, the_only
 
-BATCH_ROWS = 10_000
+__all__ = ["QueryError", "Values", "answering", "query", "rows", "write"]
 
-
-class QueryError(Exception):
-    """DuckDB refuses a query; the message is DuckDB's."""
+Values = Sequence[Any] | Mapping[str, Any]
 
 
 @contextmanager
 def query(
-    path: Path, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None
+    path: Path, sql: str, params: Values | None = None, *, folders: Sequence[Path] = ()
 ) -> Iterator[pa.RecordBatchReader]:
     """Run a query on the warehouse and give its answer as a stream of Arrow batches.
 
@@ -34,27 +30,28 @@ def query(
         path: `data/warehouse.duckdb`, or the file of one build.
         sql: one statement.
         params: values for its `?` or `$name`.
+        folders: existing folders whose files the query may read and write; elsewhere it may not.
 
     Raises:
         NoWarehouseError: nothing has been published.
         QueryError: DuckDB refuses the query, also while its answer is read; or it is more than one statement.
     """
-    with _running(path, sql, params) as relation:
+    with _running(path, sql, params, folders) as relation:
         yield relation.to_arrow_reader(BATCH_ROWS)
 
 
-def rows(path: Path, sql: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+def rows(path: Path, sql: str, params: Values | None = None) -> list[dict[str, Any]]:
     """Run a query and return its answer as dictionaries; times are aware datetimes in UTC.
 
     Raises:
         NoWarehouseError, QueryError: as `query`.
     """
-    with _running(path, sql, params) as relation:
+    with _running(path, sql, params, ()) as relation:
         names = relation.columns
         return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
 
 
-def write(path: Path, sql: str, out: BinaryIO, format: str) -> None:  # noqa: A002 - the option's name
+def write(path: Path, sql: str, out: BinaryIO, format: str, *, folders: Sequence[Path] = ()) -> None:  # noqa: A002 - the option's name
     """Run a query and write its answer.
 
     Args:
@@ -62,6 +59,7 @@ def write(path: Path, sql: str, out: BinaryIO, format: str) -> None:  # noqa: A0
         sql: one statement.
         out: stream to write to.
         format: `csv` (nested values as JSON), `json` (one array of objects) or `parquet`.
+        folders: as `query`.
 
     Raises:
         NoWarehouseError, QueryError: as `query`.
@@ -69,98 +67,34 @@ def write(path: Path, sql: str, out: BinaryIO, format: str) -> None:  # noqa: A0
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; it is one of {', '.join(FORMATS)}")
-    with _running(path, sql, None) as relation:
+    with _running(path, sql, None, folders) as relation:
         FORMATS[format](relation, out)
 
 
 @contextmanager
-def _running(
-    path: Path, sql: str, params: Sequence[Any] | Mapping[str, Any] | None
+def _running(path: Path, sql: str, params: Values | None, folders: Sequence[Path]) -> Iterator[duckdb.DuckDBPyRelation]:
+    with reading(publish.resolve(path), folders=folders) as con, answering(con, sql, params) as relation:
+        yield relation
+
+
+@contextmanager
+def answering(
+    con: duckdb.DuckDBPyConnection, sql: str, params: Values | None = None
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    with reading(publish.resolve(path)) as con:
-        try:
-            sql = _one_statement(con, sql)
-            relation = con.sql(sql, params=params) if params else con.sql(sql)
-            if relation is None:
-                relation = con.sql("select 'done' as status where false")
-            yield relation
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise QueryError(str(error)) from error
-        except OSError as error:
-            if error.errno is not None:  # a real one, such as a broken pipe; Arrow has none for DuckDB's errors
-                raise
-            raise QueryError(str(error)) from error
-
-
-def _one_statement(con: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Return `sql` without the semicolon and comments at its end, on which DuckDB stumbles when it reads an answer as text.
+    """Give the answer to one statement, to be read before the context ends.
 
     Raises:
-        QueryError: it is more than one statement.
-        duckdb.ParserException: it is none.
+        QueryError: as `query`.
     """
-    if len(con.extract_statements(sql)) > 1:
-        raise QueryError("several statements in one query; give one at a time")
-    text = sql.encode()
-    for offset, kind in reversed(duckdb.tokenize(sql)):
-        if kind != duckdb.token_type.comment and text[offset : offset + 1] != b";":
-            break
-        text = text[:offset]
-    return text.decode()
-
-
-def _write_csv(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
-    flat = _flat(relation)
-    reader = flat.to_arrow_reader(BATCH_ROWS)
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(reader.schema.names)
-    out.write(header.getvalue().encode())
-    options = pyarrow.csv.WriteOptions(include_header=False)
-    with pyarrow.csv.CSVWriter(out, reader.schema, write_options=options) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-
-
-def _write_json(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
-    separator = b"[\n"
-    for batch in objects(relation).to_arrow_reader(BATCH_ROWS):
-        for text in batch.column(0).to_pylist():
-            out.write(separator + text.encode())
-            separator = b",\n"
-    out.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
-
-
-def _write_parquet(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
-    reader = relation.to_arrow_reader(BATCH_ROWS)
-    with pyarrow.parquet.ParquetWriter(out, reader.schema, compression="zstd") as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-
-
-FORMATS: dict[str, Callable[[duckdb.DuckDBPyRelation, BinaryIO], None]] = {
-    "csv": _write_csv,
-    "json": _write_json,
-    "parquet": _write_parquet,
-}
-
-
-def objects(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Return a relation of one column: each row as a JSON object."""
-    fields = ", ".join(f"{identifier(c)} := {identifier(c)}" for c in relation.columns)
-    return relation.project(f"to_json(struct_pack({fields}))::varchar as object")
-
-
-def _flat(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Return a relation of numbers and texts: nested values as JSON."""
-    pairs = [(c, str(t)) for c, t in zip(relation.columns, relation.types, strict=True)]
-    return relation.project(", ".join(identifier(c) if _is_number(t) else _as_text(c, t) for c, t in pairs))
-
-
-def _as_text(column: str, kind: str) -> str:
-    is_nested = kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))
-    value = f"to_json({identifier(column)})" if is_nested else identifier(column)
-    return f"{value}::varchar as {identifier(column)}"
-
-
-def _is_number(kind: str) -> bool:
-    return kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT")) or kind.endswith(("INT", "INTEGER"))
+    try:
+        sql = the_only(con, sql)
+        relation = con.sql(sql, params=params) if params else con.sql(sql)
+        if relation is None:
+            relation = con.sql("select 'done' as status where false")
+        yield relation
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise QueryError(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:  # a real one, such as a broken pipe; Arrow has none for DuckDB's errors
+            raise
+        raise QueryError(str(error)) from error

@@ -11,7 +11,9 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from warehouse import slices
 from warehouse.session import catalog_of, identifier
+from warehouse.slices import Slice
 
 MODELS = Path(__file__).parent / "models"
 
@@ -34,6 +36,7 @@ class Model:
         sql: its text.
         grain: its first comment line: what one row is.
         references: `schema.table` names it selects from.
+        slice: how it can be made anew in part; None = only as a whole.
     """
 
     schema: str
@@ -42,6 +45,7 @@ class Model:
     sql: str
     grain: str
     references: frozenset[str]
+    slice: Slice | None = None
 
     @property
     def name(self) -> str:
@@ -81,7 +85,11 @@ def read(path: Path, root: Path) -> Model:
     if not grain.startswith("-- One row"):
         raise ModelError(f"{path}: its first line must say what a row is: `-- One row per ...`")
     references = frozenset(references_of(path, sql))
-    return Model(relative.parts[0], path.stem, path, sql, grain.removeprefix("--").strip(), references)
+    try:
+        sliced = slices.read(sql)
+    except slices.SliceError as error:
+        raise ModelError(f"{path}: {error}") from error
+    return Model(relative.parts[0], path.stem, path, sql, grain.removeprefix("--").strip(), references, sliced)
 
 
 def references_of(path: Path, sql: str) -> set[str]:
@@ -158,11 +166,16 @@ def create(con: duckdb.DuckDBPyConnection, model: Model) -> int:
     try:
         con.execute(f"create table {target} as\n{model.sql}\n")
     except duckdb.OutOfMemoryException as error:
-        raise ModelError(
-            f"{model.path}: the build ran out of memory or spill space; raise memory_limit, lower threads, "
-            f"or free space on the data volume (max_temp_directory_size): {error}"
-        ) from error
+        raise out_of_memory(model, error) from error
     except duckdb.Error as error:
         raise ModelError(f"{model.path}: {error}") from error
     row = con.execute(f"select count(*) from {target}").fetchone()
     return int(row[0]) if row else 0
+
+
+def out_of_memory(model: Model, error: Exception) -> ModelError:
+    """Return the error of a model for which memory or spill space ran out."""
+    return ModelError(
+        f"{model.path}: the build ran out of memory or spill space; raise memory_limit, lower threads, "
+        f"or free space on the data volume (max_temp_directory_size): {error}"
+    )

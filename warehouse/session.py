@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
 from warehouse import limits
+from warehouse import spill as spilling
 from warehouse.publish import NoWarehouseError
 
 STORAGE_VERSION = "v1.0.0"
 """Oldest DuckDB whose clients can open a published file; the clients people have lag behind the library."""
-WORK_SCHEMAS = ("lake", "staging", "intermediate")
+WORK_SCHEMAS = ("staging", "intermediate")
 PUBLISHED_SCHEMAS = ("marts", "ops", "reference", "settings")
-_SEARCH_PATH = ",".join(
-    ["build.main", *(f"build.{s}" for s in PUBLISHED_SCHEMAS), *(f"memory.{s}" for s in WORK_SCHEMAS)]
-)
+_SCHEMAS = ("lake", *WORK_SCHEMAS, *PUBLISHED_SCHEMAS)
 
 
 class DamagedBuildError(NoWarehouseError):
@@ -27,20 +25,29 @@ class DamagedBuildError(NoWarehouseError):
 
 def catalog_of(schema: str) -> str:
     """Return the catalog that holds `schema` while a build runs."""
-    return "build" if schema in PUBLISHED_SCHEMAS else "memory"
+    if schema in PUBLISHED_SCHEMAS:
+        return "build"
+    return "work" if schema in WORK_SCHEMAS else "memory"
 
 
 @contextmanager
 def building(
-    target: Path, spill: Path, *, memory_limit: str | None = None, threads: int | None = None
+    target: Path,
+    spill: Path,
+    *,
+    work: Path | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a session whose `marts`, `ops`, `reference` and `settings` are written to `target`.
+    """Open a session whose `marts`, `ops`, `reference` and `settings` are written to `target`, all other models to `work`.
 
-    Models name tables as `schema.table` only: every schema stands on the search path with its catalog.
+    Models name tables as `schema.table` only: every schema stands on the search path with its catalog. Before it stands the
+    one of the same name in `slice`: a view there hides the table, so that a model reads a part of it.
 
     Args:
-        target: file to make; must not exist.
+        target: file to make, or the copy of a build to change.
         spill: existing folder for data that does not fit in memory.
+        work: like `target`, for the tables that are not published; None = they are forgotten with the session.
         memory_limit: as DuckDB reads it; None = from the control group.
         threads: None = from the control group.
     """
@@ -53,38 +60,58 @@ def building(
     with duckdb.connect(":memory:", config=config) as con:
         _utc(con)
         con.execute(f"attach {literal(str(target))} as build (storage_version {literal(STORAGE_VERSION)})")
-        for schema in WORK_SCHEMAS + PUBLISHED_SCHEMAS:
-            con.execute(f"create schema {catalog_of(schema)}.{schema}")
-        con.execute(f"set search_path = {literal(_SEARCH_PATH)}")
+        con.execute(f"attach {literal(':memory:' if work is None else str(work))} as work")
+        con.execute("attach ':memory:' as slice")
+        con.execute("create schema memory.delta")
+        for schema in _SCHEMAS:
+            con.execute(f"create schema slice.{schema}")
+            con.execute(f"create schema if not exists {catalog_of(schema)}.{schema}")
+        path = [f"{c}.{s}" for s in _SCHEMAS for c in ("slice", catalog_of(s))]
+        con.execute(f"set search_path = {literal(','.join(['build.main', *path, 'memory.delta']))}")
         yield con
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def reading(
+    file: Path, *, beside: Path | None = None, folders: Sequence[Path] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a read-only session on a build, attached as `warehouse`, shut off from files, network and settings.
 
     Args:
         file: a build, its link resolved.
+        beside: another build, attached as `former`.
+        folders: existing folders whose files may be read and written nevertheless; the caller sees to it that no build
+            lies in them.
 
     Raises:
         DamagedBuildError: it is no build, or a damaged one.
     """
-    with tempfile.TemporaryDirectory(prefix="goodput-") as spill:
-        found = limits.detect(Path(spill), share=limits.READER_SHARE)
-        with duckdb.connect(":memory:", config=_config(found, Path(spill))) as con:
+    with spilling.folder(beside=file) as spill:
+        found = limits.detect(spill, share=limits.READER_SHARE)
+        config = _config(found, spill) | {"python_enable_replacements": False}  # no variables of ours as tables
+        with duckdb.connect(":memory:", config=config) as con:
             _utc(con)
-            try:
-                con.execute(f"attach {literal(str(file))} as warehouse (read_only)")
-                con.execute("use warehouse")
-            except duckdb.Error as error:
-                reason = str(error).splitlines()[0]
-                raise DamagedBuildError(
-                    f"{file} cannot be opened ({reason}): run `goodput build` to make another, or `goodput rollback` to go "
-                    "back to the build before"
-                ) from error
+            for path, name in ((file, "warehouse"), (beside, "former")):
+                if path is not None:
+                    _attach(con, path, name)
+            con.execute("use warehouse")
+            if folders:
+                allowed = ", ".join(literal(f"{folder.resolve()}/") for folder in folders)
+                con.execute(f"set allowed_directories = [{allowed}]")
             con.execute("set enable_external_access = false")
             con.execute("set lock_configuration = true")
             yield con
+
+
+def _attach(con: duckdb.DuckDBPyConnection, file: Path, name: str) -> None:
+    try:
+        con.execute(f"attach {literal(str(file))} as {name} (read_only)")
+    except duckdb.Error as error:
+        reason = str(error).splitlines()[0]
+        raise DamagedBuildError(
+            f"{file} cannot be opened ({reason}): run `goodput build` to make another, or `goodput rollback` to go "
+            "back to the build before"
+        ) from error
 
 
 def _config(found: limits.Limits, spill: Path) -> dict[str, str | bool | int | float | list[str]]:

@@ -25,9 +25,15 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "run": ("goodput run", "goodput run --config /etc/goodput.toml"),
     "ingest": ("goodput ingest",),
     "build": ("goodput build",),
-    "status": ("goodput status",),
+    "serve": ("goodput serve", "goodput serve --config /etc/goodput.toml --port 4300"),
+    "backfill": (
+        "goodput backfill --start 2026-05-01 --end 2026-05-31 --dry-run",
+        "goodput backfill --start 30d --source sacct --reprocess failed",
+    ),
+    "status": ("goodput status", "goodput status --coverage --since 30d"),
     "check": ("goodput check", "goodput check --digest"),
     "interruptions": ("goodput interruptions --since 24h", "goodput interruptions --run 'llama-*' --json"),
+    "report": ("goodput report", "goodput report --since 30d --json"),
     "explain": ("goodput explain --last", "goodput explain 3f9c2a", "goodput explain --job 71500"),
     "node": ("goodput node gpu008",),
     "annotate": (
@@ -37,10 +43,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sql": (
         'goodput sql "select cause, count(*) from marts.interruptions group by all"',
         "goodput sql --file lemons.sql --format csv > lemons.csv",
+        "goodput sql",
     ),
     "evaluate": ("goodput evaluate truth.jsonl", "goodput evaluate truth.jsonl --since 2026-05-01 --until 2026-06-01"),
     "builds": ("goodput builds",),
+    "diff": ("goodput diff", "goodput diff 20260504T130000 --all"),
     "rollback": ("goodput rollback",),
+    "maintain": ("goodput maintain --dry-run", "goodput maintain"),
     "doctor": ("goodput doctor", "goodput doctor --config /etc/goodput.toml --json"),
 }
 """Commands in the order of the help, with examples."""

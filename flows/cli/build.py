@@ -31,7 +31,7 @@ def build(
     return 0 if report.published or report.is_current else 1
 
 
-def built(settings: facts.Config, *, force: bool = False) -> BuildReport:
+def built(settings: facts.Config, *, force: bool = False, wait_seconds: float = facts.WAIT_SECONDS) -> BuildReport:
     """Build, showing progress.
 
     Raises:
@@ -44,7 +44,7 @@ def built(settings: facts.Config, *, force: bool = False) -> BuildReport:
             settings,
             force=force,
             progress=lambda step, _seconds: steps.show(step),
-            wait_seconds=facts.WAIT_SECONDS,
+            wait_seconds=wait_seconds,
             on_wait=steps.wait_for,
         )
 

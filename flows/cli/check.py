@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli import facts, labels, landed
+from flows.cli import facts, labels, landed, pulls
 from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json, warn
@@ -30,15 +30,17 @@ def check(
     """Exit 1 if something is wrong.
 
     That is: rejected lines, failed or unknown exports, no export of jobs,
-    sources without a file, marts that break a rule. What only makes verdicts
-    doubtful, such as events that name no node, is a warning.
+    sources without a file, commands that failed, marts that break a rule. What
+    only makes verdicts doubtful, such as events that name no node, is a warning.
     """
     settings = facts.configuration(config)
     if digest:
         return _digest(settings, json=json)
     files = landed.by_file(landed.exports(settings))
     broken, warnings = _mart_problems(settings)
-    problems = [*landed.without_jobs(files), *_export_problems(files), *_source_problems(settings), *broken]
+    sources = [*_source_problems(settings), *pulls.problems(settings)]
+    problems = [*landed.without_jobs(files), *_export_problems(files), *sources, *broken]
+    warnings = [*pulls.overdue(settings), *warnings]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "warnings": warnings, "exports": len(files), **lines})

@@ -36,9 +36,10 @@ def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     """Look at everything goodput needs, and say for each whether it is fine and what to do if not.
 
     That is: Python and packages, the configuration, the data folder, who
-    writes to it, the clock, the exports that were read, the published build,
-    sources with nothing new, and Prefect's server. Writes nothing. Exit 1 if
-    there is a problem; warnings alone are exit 0.
+    writes to it, the clock, the exports that were read, the commands that are
+    asked for exports, the published build, sources with nothing new, and
+    Prefect's server. Writes nothing. Exit 1 if there is a problem; warnings
+    alone are exit 0.
     """
     config_given.set(config)
     found = []
@@ -59,7 +60,7 @@ def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
 
 def _all(config: Path | None) -> Iterator[Finding]:
     """Look at one thing after the other; what cannot be looked at is a finding, and does not hide the others."""
-    from flows.cli import doctor_build, doctor_data
+    from flows.cli import doctor_build, doctor_data, doctor_pulls
     from flows.config import ConfigError, load
 
     yield from versions()
@@ -73,6 +74,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
         yield from _carefully("writer", doctor_data.writer, settings)
         yield from _carefully("clock", doctor_data.clock, settings)
         yield from _carefully("exports", doctor_data.exports, settings)
+        yield from _carefully("commands", doctor_pulls.commands, settings)
         yield from _carefully("build", doctor_build.build, settings)
     yield from prefect()
 

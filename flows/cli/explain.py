@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from flows.cli import facts
+from flows.cli.interruption_report import say_report
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.report import say_report
 from flows.cli.terminal import CommandError, say_json
 
 EVIDENCE = """

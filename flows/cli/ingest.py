@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flows.cli import facts, landed
+from flows.cli import facts, landed, pulls
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import Steps, fail, here, say, say_json, warn
 from flows.cli.words import counted
@@ -16,14 +16,17 @@ MAX_LISTED = 20
 
 
 def ingest(*, json: JsonOption = False, config: ConfigOption = None) -> int:
-    """Read what is new in the exports. Bad lines are kept and counted, bad exports fail alone, loudly."""
+    """Ask commands for what is due, and read what is new in the exports.
+
+    Bad lines are kept and counted; bad exports and commands fail alone, loudly.
+    """
     report = ingested(facts.configuration(config))
     if json:
         say_json(as_json(report))
     else:
         say_ingest(report)
     warn_ingest(report)
-    return 1 if report.failed else 0
+    return 0 if report.is_complete else 1
 
 
 def ingested(settings: facts.Config) -> IngestReport:
@@ -41,7 +44,14 @@ def ingested(settings: facts.Config) -> IngestReport:
 
 
 def say_ingest(report: IngestReport) -> None:
-    """Print what was read, in one line."""
+    """Print what was pulled and read, in a line each."""
+    if report.pulls:
+        loaded = [p for p in report.pulls if p.status == "loaded"]
+        sources = counted(len({p.source for p in report.pulls}), "command")
+        say(
+            f"asked {sources} for {counted(len(report.pulls), 'window')}: {len(loaded):,} loaded, "
+            f"{len(report.failed_pulls):,} failed"
+        )
     rejected = f"{report.rejected:,} rejected"
     read = [e for e in report.exports if e.lines]
     say(
@@ -54,6 +64,10 @@ def warn_ingest(report: IngestReport) -> None:
     """Print what went wrong, and what to do about it."""
     for text in report.notes:
         warn(text)
+    for pull in report.failed_pulls[:MAX_LISTED]:
+        fail(pulls.failed(pull))
+    for pull in [p for p in report.pulls if p.status == "loaded" and p.message][:MAX_LISTED]:
+        warn(f"{pull.source} {pulls.window_of(pull)}: {pull.message}")
     for export in report.unknown[:MAX_LISTED]:
         warn(f"{here(export.path)}: {landed.unknown_format(export.message)}")
     for export in report.failed[:MAX_LISTED]:
@@ -61,7 +75,7 @@ def warn_ingest(report: IngestReport) -> None:
     for export in [e for e in report.exports if e.rejected][:MAX_LISTED]:
         rejected = counted(export.rejected, "line")
         warn(f'{here(export.path)}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
-    listed = (report.unknown, report.failed, [e for e in report.exports if e.rejected])
+    listed = (report.failed_pulls, report.unknown, report.failed, [e for e in report.exports if e.rejected])
     if hidden := sum(max(len(kind) - MAX_LISTED, 0) for kind in listed):
         warn(f"and {hidden} more; `goodput check` lists all")
 
@@ -89,6 +103,23 @@ def as_json(report: IngestReport) -> dict[str, object]:
                 )
             }
             for e in report.exports
+        ],
+        "pulls": [
+            {
+                name: getattr(p, name)
+                for name in (
+                    "source",
+                    "window_start",
+                    "window_end",
+                    "status",
+                    "pulled_at",
+                    "tries",
+                    "path",
+                    "byte_length",
+                    "message",
+                )
+            }
+            for p in report.pulls
         ],
         "notes": list(report.notes),
     }

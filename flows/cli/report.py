@@ -1,151 +1,115 @@
-"""An interruption as a short report in words."""
+"""`goodput report`: the tables of the daily report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from flows.cli import facts
-from flows.cli.evidence import say_evidence
-from flows.cli.interruptions import held, unpriced, waiting
-from flows.cli.terminal import clean, say, say_wrapped, shown, title
-from flows.cli.words import (
-    WEAK,
-    command,
-    confidence,
-    counted,
-    gpu_hours,
-    is_class_weak,
-    is_labelled,
-    is_weak,
-    spoken,
-)
+from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.tables import say_table
+from flows.cli.terminal import CommandError, say, say_json, say_prose, title
+from flows.cli.words import confidence, counted, spoken
 
-Row = Mapping[str, Any]
+if TYPE_CHECKING:
+    from flows.summary import Row, Section, Value
 
-INDENT = 12
-"""Where the words begin behind "verdict" and its like."""
-
-HARDWARE = {
-    "confirmed": "confirmed: a fatal device event, a failed diagnostic or a replaced part says so",
-    "suspected": "suspected: likely, but no fatal device event, failed diagnostic or replaced part proves it",
-}
-
-_LOST = (("stalled", "no progress before the end"), ("lost_work", "done again since the last checkpoint"),
-         ("starting", "starting up again"))  # fmt: skip
+_NARROW = {
+    "runs": (("run", 14), ("is_running", 0), ("lost_gpu_hours", 0), ("cluster", 0), ("mtti_unexpected_hours", 0),
+             ("planned", 0), ("elapsed_hours", 0), ("run", 8), ("unexpected", 0)),
+    "root-causes": (("label", 0), ("cluster", 0), ("share_of_unexpected", 0), ("cause", 16), ("lost_gpu_hours", 0)),
+    "freshness": (("files_failed", 0), ("collected_at", 16), ("format", 12), ("usual", 0), ("collected_at", 0),
+                  ("format", 0), ("source", 20), ("files", 0)),
+    "changes": (("cluster", 0), ("interrupted_at", 16), ("run", 12), ("job_id", 0), ("run", 0), ("was", 16), ("now", 16),
+                ("interrupted_at", 11)),
+    "builds": (("code_version", 0), ("started_at", 16), ("size_mb", 0), ("started_at", 0)),
+}  # fmt: skip
+_PLAIN = ("added", "gone")
 
 
-def say_report(row: Row, *, is_all: bool = False) -> None:
-    """Print an interruption: what stopped, why, what proves it (`is_all`: every piece), what it cost, what would help."""
-    title(headline(row))
-    for line in [*_what(row), *_verdict(row)]:
-        say_wrapped(line, INDENT)
-    say_evidence(row, is_all=is_all)
-    say()
-    for line in costs(row):
-        say_wrapped(line, 4)
-    if hints := advice(row):
-        say()
-        say("Surer with:")
-        for hint in hints:
-            say_wrapped(f"  - {hint}", 4)
+def report(
+    *,
+    since: Annotated[
+        str | None,
+        Parameter(help="Only the time since: 24h, 30d, a day or time; the last day, week and all if not given."),
+    ] = None,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
+    """Print the report of the day: stops and training time, causes, freshness, what changed, last builds. Times are UTC."""
+    from flows import manifest, summary
+    from warehouse import publish, query
+
+    settings = facts.configuration(config)
+    over = None if since is None else (summary.Period(f"since {since}", facts.moment(since)),)
+    try:
+        sections = summary.summary(settings, now=datetime.now(UTC), over=over)
+    except query.QueryError as error:
+        reason = str(error).splitlines()[0]
+        raise CommandError(f"the published build lacks what this needs ({reason}); run `goodput build`") from error
+    except (publish.NoWarehouseError, manifest.ManifestError) as error:
+        raise CommandError(str(error)) from None
+    if json:
+        say_json({"sections": [asdict(s) for s in sections]})
+        return 0
+    for section in sections:
+        say_section(section)
+    return 0
 
 
-def headline(row: Row) -> str:
-    """Return which run stopped and when."""
-    run = clean(row.get("run") or row["run_id"])
-    return f"{run} on {clean(row['cluster'])} was interrupted at {shown(row['interrupted_at'])} UTC  [{row['interruption_id']}]"
+def say_section(section: Section) -> None:
+    """Print a section: heading, explanation, table."""
+    title(section.title)
+    say_prose(section.explanation)
+    if not section.rows:
+        say("none")
+        return
+    rows = [_brief(section.key, row) for row in section.rows]
+    say_table(rows, tuple(rows[0]), narrow=_NARROW.get(section.key, ()))
 
 
-def _what(row: Row) -> list[str]:
-    state = f"{row['scheduler_state']}, exit code {row['exit_code']}:{row['signal']}"
-    gpus = "an unknown number of GPUs" if row["gpus"] is None else counted(row["gpus"], "GPU")
-    where = f"{gpus} on {_nodes(row['nodes'])}, since {shown(row['started_at'])}"
-    which = f"job {row['job_id']}, its attempt {row['attempt']} (attempt {row['run_attempt']} of the run)"
-    lines = [f"  stopped   {which}, {where}; Slurm says {state}"]
-    if row["resumed_at"] is None:
-        lines.append("  resumed   not within the data")
-    else:
-        how = f", {row['recovery']}" if row.get("recovery") else ""
-        lines.append(f"  resumed   {shown(row['resumed_at'])}, after {spoken(row['down_seconds'])}{how}")
-    return lines
+def _brief(key: str, row: Row) -> dict[str, Value]:
+    """Return a row as people read it: durations in words, old and new verdict side by side."""
+    if key == "changes":
+        return change(row)
+    told = {name: value for name, value in row.items() if value is not None or name != "problem"}
+    for name in ("age", "usual"):
+        if f"{name}_seconds" in told:
+            seconds = told[f"{name}_seconds"]
+            told = {name if k == f"{name}_seconds" else k: v for k, v in told.items()}
+            told[name] = spoken(seconds if isinstance(seconds, int | float) else None)
+    if isinstance(size := told.pop("size_bytes", None), int):
+        told["size_mb"] = round(size / 1e6, 1)
+    return told
 
 
-def _nodes(nodes: object) -> str:
-    if isinstance(nodes, list):
-        return counted(len(nodes), "node") if len(nodes) > 1 else str(nodes[0]) if nodes else "no node"
-    return counted(nodes, "node") if isinstance(nodes, int) else "an unknown number of nodes"
+def change(row: Row) -> dict[str, Value]:
+    """Return a changed interruption as one line of a table."""
+    return {
+        "change": row["change"],
+        "id": str(row["interruption_id"])[: facts.ID_DIGITS],
+        "interrupted_at": row["interrupted_at"],
+        "cluster": row["cluster"],
+        "run": row["run"],
+        "job_id": row["job_id"],
+        "was": None if row["change"] == "added" else verdict(row, "old"),
+        "now": None if row["change"] == "gone" else verdict(row, "new"),
+    }
 
 
-def _verdict(row: Row) -> list[str]:
-    if row["cause"] == "unknown":
-        lines = [f"  verdict   unknown: {row['unknown_reason'] or 'nothing speaks for a cause'}; class {row['class']}"]
-    else:
-        weak = f", weak: below {WEAK:.0%}, so that another cause is likelier than this one" if is_weak(row) else ""
-        how = "operator's label" if is_labelled(row) else f"{confidence(row['confidence'])} sure{weak}"
-        name = f"{row.get('label') or row['cause']} ({row['cause']}), {how}"
-        category = f", category {row['category']}" if row.get("category") else ""
-        lines = [f"  verdict   {name}; class {_class(row)}{category}"]
-        if row.get("hardware"):
-            lines.append(f"  hardware  {HARDWARE.get(row['hardware'], row['hardware'])}")
-    if row["culprit_node"]:
-        gpu = "" if row["culprit_gpu"] is None else f", GPU {row['culprit_gpu']}"
-        lines.append(f"  blamed    {row['culprit_node']}{gpu}")
-    if row["runner_up_cause"]:
-        lines.append(f"  else      {_else(row)}")
-    if row.get("rule"):
-        lines.append(f"  rule      {row['rule']}")
-    return lines
+def verdict(row: Row, side: str) -> str:
+    """Return the old or the new verdict in a few words: cause, how sure, class, the blamed node."""
+    share = row[f"{side}_confidence"]
+    sure = confidence(share if isinstance(share, float) else None)
+    node = f", {row[f'{side}_culprit_node']}" if row[f"{side}_culprit_node"] else ""
+    return f"{row[f'{side}_cause'] or '-'} {sure}, {row[f'{side}_class'] or '-'}{node}"
 
 
-def _class(row: Row) -> str:
-    """Return the class; how sure that is where it is not as sure as the cause: causes of one class may rival each other."""
-    share = row.get("class_confidence")
-    if share is None or is_labelled(row) or not (row["is_planned"] or is_weak(row) or is_class_weak(row)):
-        return str(row["class"])
-    weak = f", weak: below {WEAK:.0%}, so that another class is likelier" if is_class_weak(row) else ""
-    return f"{row['class']} ({confidence(share)} sure{weak})"
-
-
-def _else(row: Row) -> str:
-    """Return the runner-up; of a labelled interruption that is what the program says by itself."""
-    cause = row["runner_up_cause"]
-    is_sure = not (is_labelled(row) and cause == "unknown")
-    share = f", {confidence(row['runner_up_confidence'])}" if is_sure else ""
-    return f"{'the program says: ' if is_labelled(row) else ''}{cause}{share}"
-
-
-def costs(row: Row) -> list[str]:
-    """Return what it cost, in GPU-hours: on GPUs held, and waiting. What is assumed rather than measured says so."""
-    if row["lost_gpu_seconds"] is None:
-        return [f"Cost: {text}" for text in unpriced([row])]
-    is_assumed = row["lost_work_assumed_seconds"] is not None
-    lines = [
-        f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost",
-        f"  {gpu_hours(held(row)):>10}  on GPUs that were held",
-    ]
-    for part, meaning in _LOST:
-        if seconds := row.get(f"{part}_gpu_seconds"):
-            assumed = " (assumed)" if is_assumed and part in {"lost_work", "starting"} else ""
-            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{assumed}")
-    lines.append(f"  {gpu_hours(waiting(row)):>10}  waiting for the next start, not held")
-    lines += [f"  {text}" for text in unpriced([row])]
-    if is_assumed:
-        lines.append("  assumed = from checkpoint_interval and restart_overhead in goodput.toml; no training log says")
-    return lines
-
-
-def advice(row: Row) -> list[str]:
-    """Return what would make the verdict surer."""
-    hints = []
-    if row["last_progress_at"] is None:
-        hints.append(
-            "a training log of the run: it shows the last step, and so when progress stopped and what was lost"
-        )
-    if not any(e["kind"] in {"hardware event", "standing fault"} for e in row["evidence"]) and not row["is_planned"]:
-        status = command("status")
-        hints.append(f"kernel logs of its nodes over that hour, if they are not among the sources yet ({status})")
-    if row["cause"] == "unknown" or is_weak(row):
-        label = command(f'annotate {row["interruption_id"][: facts.ID_DIGITS]} --cause X --why "..."')
-        hints.append(f"your own knowledge: {label}")
-    return hints
+def counts(rows: list[Row]) -> str:
+    """Return how many interruptions came, went and changed."""
+    number = {kind: sum(row["change"] == kind for row in rows) for kind in ("added", "gone", "changed")}
+    told = f"{number['added']:,} new, {number['gone']:,} gone, {number['changed']:,} judged otherwise"
+    return f"{counted(len(rows), 'interruption differs', 'interruptions differ')}: {told}"

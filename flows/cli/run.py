@@ -18,7 +18,7 @@ def run(*, json: JsonOption = False, config: ConfigOption = None) -> int:
 def run_all(settings: facts.Config, *, json: bool = False) -> int:
     """Ingest and build; return the exit code.
 
-    An export that failed fails the run after everything else was published; unknown formats and bad lines only warn.
+    An export or a command that failed fails the run after everything else was published; unknown formats and bad lines only warn.
     """
     read = ingesting.ingested(settings)
     if not json:
@@ -38,4 +38,4 @@ def run_all(settings: facts.Config, *, json: bool = False) -> int:
     building.fail_checks(built)
     for text in warnings:
         warn(text)
-    return 0 if (built.published or built.is_current) and not read.failed else 1
+    return 0 if (built.published or built.is_current) and read.is_complete else 1

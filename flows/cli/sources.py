@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.cli import facts
+from flows.cli import facts, pulls
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.tables import say_table
 from flows.cli.terminal import here, say, say_json, title, warn
@@ -14,9 +14,16 @@ from flows.cli.words import command, counted
 if TYPE_CHECKING:
     from flows.config import SourceConfig
 
+NEWEST = 3
+"""Files of a command that are listed: an hourly one has thousands."""
+
 
 def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
-    """List the export formats, and for each configured source which files it matches and as what they are recognized."""
+    """List the export formats, and for each configured source which files it matches and as what they are recognized.
+
+    For a command: what it was asked for last, what it is to be asked for next,
+    and the newest files that keep what it printed.
+    """
     from flows.config import FILE_NAME
     from transforms.registry import all_sources
 
@@ -24,9 +31,12 @@ def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
         {"format": s.name, "what": s.doc, "tables": sorted(t.name for t in s.tables)} for s in all_sources().values()
     ]
     has_config = config is not None or Path(FILE_NAME).exists()
-    configured = [matches(s) for s in facts.configuration(config).sources] if has_config else []
+    settings = facts.configuration(config) if has_config else None
+    configured = [matches(s) for s in settings.sources] if settings else []
+    commands = {one.source.name: one for one in (pulls.asked(settings) if settings else [])}
     if json:
-        say_json({"formats": formats, "sources": configured})
+        told = {name: pulls.as_json(one) for name, one in commands.items()}
+        say_json({"formats": formats, "sources": [s | told.get(s["name"], {}) for s in configured]})
         return 0
     title("Formats")
     say_table(formats, ("format", "what"), narrow=(("what", 20),))
@@ -34,25 +44,32 @@ def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     if not has_config:
         say(f"no goodput.toml here; {command('init PATHS...')} writes one")
     for source in configured:
-        say(f"{source['where']}: {here(source['path'])}: {counted(len(source['files']), 'file')}")
-        say_table(
-            [f | {"file": here(f["file"])} for f in source["files"]], ("file", "format", "how"), narrow=(("how", 14),)
-        )
-        if not source["files"]:
+        one = commands.get(source["name"])
+        what = f"`{pulls.words(one.source)}`" if one else here(source["path"])
+        say(f"{source['where']}: {source['name']}: {what}: {counted(source['kept'], 'file')}")
+        for line in pulls.lines(one) if one else ():
+            say(f"  {line}")
+        if files := [f | {"file": here(f["file"])} for f in source["files"]]:
+            say_table(files, ("file", "format", "how"), narrow=(("how", 14),))
+        if not source["files"] and one is None:
             warn(f"{source['where']}: matches no file; is the path right?")
     return 0
 
 
 def matches(source: SourceConfig) -> facts.Row:
-    """Return the files of a source, each with its format and how that is known."""
+    """Return the files of a source, each with its format and how that is known; of a command the newest only."""
     from flows.landing import find
 
-    files = [
-        recognized(f.path, source.format, f.problem) | {"captured": f.captures}
-        for f in find(source.path)
-        if not f.is_folder
-    ]
-    return {"where": source.where, "path": source.path, "format": source.format, "files": files}
+    found = [f for f in find(source.path) if not f.is_folder]
+    listed = found[-NEWEST:] if source.command else found
+    return {
+        "where": source.where,
+        "name": source.name,
+        "path": source.path,
+        "format": source.format,
+        "kept": len(found),
+        "files": [recognized(f.path, source.format, f.problem) | {"captured": f.captures} for f in listed],
+    }
 
 
 def recognized(path: Path, configured: str | None, problem: str | None) -> facts.Row:
@@ -66,11 +83,14 @@ def recognized(path: Path, configured: str | None, problem: str | None) -> facts
         return {"file": str(path), "format": configured, "how": "configured"}
     try:
         with path.open("rb") as raw:
-            found = [s.name for s in sniff(opened(raw).read(HEAD_BYTES))]
+            head = opened(raw).read(HEAD_BYTES)
+        found = [s.name for s in sniff(head)]
     except Exception as error:  # noqa: BLE001 - decompressors raise errors of many kinds
         return {"file": str(path), "format": None, "how": f"cannot be read: {error}"}
     if len(found) == 1:
         return {"file": str(path), "format": found[0], "how": "recognized by its content"}
+    if not head:
+        return {"file": str(path), "format": None, "how": "is empty"}
     how = (
         f"may be any of {', '.join(found)}; set `format`"
         if found

@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
 
-from flows.cli import facts, labels, landed
+from cyclopts import Parameter
+
+from flows.cli import facts, labels, landed, pulls
+from flows.cli.coverage import say_coverage
 from flows.cli.doubts import doubts, flags
 from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.periods import SourceOption
 from flows.cli.tables import say_table
-from flows.cli.terminal import here, say, say_json, shown, title, warn
+from flows.cli.terminal import CommandError, here, say, say_json, shown, title, warn
 from flows.cli.words import spoken
 
 _NARROW = (("collected_at", 16), ("collected_at", 0), ("age", 0))
 
 
-def status(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+def status(
+    *,
+    coverage: Annotated[
+        bool, Parameter(help="Show instead a calendar: which day of which source is loaded, missing, failed or stale.")
+    ] = False,
+    start: Annotated[
+        str | None,
+        Parameter(name=("--start", "--since"), help="With --coverage: first day or time, UTC; or how long ago: 30d."),
+    ] = None,
+    end: Annotated[
+        str | None, Parameter(help="With --coverage: last day, which is included, or a time; now if not given.")
+    ] = None,
+    source: SourceOption = (),
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
     """Show how fresh each format is, what became of its lines, what had to be assumed, and the last build."""
     settings = facts.configuration(config)
+    if coverage:
+        return say_coverage(settings, start, end, source, json=json)
+    if start or end or source:
+        raise CommandError("--start, --end and --source go with --coverage", 2)
     files = landed.by_file(landed.exports(settings))
     formats = landed.by_format(files)
     last = _last_build(settings)
     assumed = flags(settings) if last else []
-    warnings = [*landed.without_jobs(files), *(doubts(settings) if last else [])]
+    late = [*pulls.problems(settings), *pulls.overdue(settings)]
+    warnings = [*landed.without_jobs(files), *late, *(doubts(settings) if last else [])]
     bad = [f for f in files if f["status"] != "loaded"]
     if json:
         say_json({"formats": formats, "not_loaded": bad, "build": last, "flags": assumed, "warnings": warnings})

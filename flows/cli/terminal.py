@@ -85,6 +85,11 @@ def fail(text: str) -> None:
     _write(sys.stderr, f"error: {pasteable(text)}", "bold red")
 
 
+def say_wait(holder: object) -> None:
+    """Print to standard error who it is that a command waits for."""
+    note(f"waiting for {holder}, which writes to the same folder ...")
+
+
 def title(text: str) -> None:
     """Print a heading to standard output, after an empty line; on a terminal over as many lines as its width needs."""
     if sys.stdout.isatty():
@@ -143,7 +148,7 @@ class Steps:
         """Say in a line that stays whom the work waits for."""
         if self._is_live:
             self._draw("")
-        note(f"waiting for {holder}, which writes to the same folder ...")
+        say_wait(holder)
 
     def __exit__(self, *_: object) -> None:
         if self._is_live:

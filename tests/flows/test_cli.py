@@ -20,7 +20,7 @@ from flows.cli.terminal import clean
 ROOT = Path(__file__).resolve().parents[2]
 Goodput = Callable[..., Any]
 
-HEAVY = ("prefect", "polars", "duckdb", "scipy", "pyarrow", "pydantic")
+HEAVY = ("prefect", "polars", "duckdb", "scipy", "pyarrow", "pydantic", "prompt_toolkit", "pygments")
 
 
 def shell(*arguments: str, **kwargs: Any) -> subprocess.CompletedProcess[str]:
@@ -381,7 +381,7 @@ def test_builds_can_be_rolled_back(goodput: Goodput, tmp_path: Path) -> None:
     config = ["--config", str(demo.prepare(tmp_path / "d"))]
     assert goodput("run", *config).code == 0
     assert goodput("rollback", *config).code == 1
-    assert goodput("build", *config).code == 0
+    assert goodput("build", "--force", *config).code == 0
     first, second = json.loads(goodput("builds", "--json", *config).out)
     assert (first["published"], second["published"]) == (False, True)
     assert goodput("rollback", *config).code == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows.cli import demo, node, report
+from flows.cli import demo, interruption_report, node
 from flows.cli.interruptions import brief, summary
 from flows.cli.node_faults import grouped
 
@@ -50,7 +50,7 @@ def evidence(**kwargs: Any) -> dict[str, Any]:
 
 
 def printed(capsys: pytest.CaptureFixture[str], row: dict[str, Any]) -> str:
-    report.say_report(row)
+    interruption_report.say_report(row)
     return capsys.readouterr().out
 
 
@@ -145,7 +145,7 @@ def test_the_verdicts_own_evidence_is_shown_and_the_rest_counted(capsys: pytest.
 
 
 def test_all_evidence_is_shown_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    report.say_report(interruption(evidence=crowd()), is_all=True)
+    interruption_report.say_report(interruption(evidence=crowd()), is_all=True)
     out = capsys.readouterr().out
     assert out.count("kern.log:1") == len(crowd())
     assert "more of" not in out

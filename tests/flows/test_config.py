@@ -151,10 +151,10 @@ def test_one_cluster_is_the_only_one() -> None:
         ('[clusters.llm]\nzone = ""', 'line 2: `zone`: "" is no IANA time zone; write one such as "UTC" or "Europe/Berlin"'),
         ('[clusters.llm]\ngpus_per_node = "8"', 'line 2: `gpus_per_node`: "8" is no whole number above 0'),
         ('[clusters.llm]\ngpus_per_node = true', "line 2: `gpus_per_node`: true is no whole number above 0"),
-        ('[[sources]]\nformat = "kernel_log"', "line 1: [[sources]] needs `path`"),
+        ('[[sources]]\nformat = "kernel_log"', "line 1: [[sources]] needs `path` or `command`"),
         ('[[sources]]\npath = "a"\nformat = "kernel_lgo"', 'line 3: `format`: no export format is named "kernel_lgo"; did you mean `kernel_log`?'),
         ('[[sources]]\npath = "{nod}/a"', "line 2: `path`: a path cannot capture {nod}; did you mean `node`?"),
-        ('[[sources]]\npath = "https://a/b"', 'line 2: `path`: "https://a/b" is an address; pull it into a file first and give the file\'s path'),
+        ('[[sources]]\npath = "https://a/b"', 'line 2: `path`: "https://a/b" is an address; fetch it with a `command` such as curl, or into a file'),
         ('[[sources]]\npath = "a"\ncollected_at = 2026-05-04T13:30:00', "line 3: `collected_at`: 2026-05-04T13:30:00 has no zone; end it with Z or an offset such as +02:00"),
         ('[[sources]]\npath = "a"\ncolumns = "JobID"', 'line 3: `columns`: "JobID" is no list; write ["one", "two"]'),
         ('[[sources]]\npath = "a"\ndelimiter = "||"', 'line 3: `delimiter`: "||" is no delimiter; write one character such as "|" or "\\t"'),
@@ -187,8 +187,8 @@ def test_a_mistake_is_named_with_its_line_and_what_was_meant(text: str, expected
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
-    text = '[warehouse]\nkeep_builds = 0\n[clusters.llm]\nzone = "x"\n[[sources]]\n[[runs]]\nkye = 1\n'
-    assert [p.partition(":")[0] for p in problems(text)] == ["line 2", "line 4", "line 5", "line 7"]
+    text = '[warehouse]\nkeep_builds = 0\n[clusters.llm]\nzone = "x"\n[[sources]]\npath = ""\n[[runs]]\nkye = 1\n'
+    assert [p.partition(":")[0] for p in problems(text)] == ["line 2", "line 4", "line 6", "line 8"]
 
 
 def test_the_error_is_one_text_without_a_trace_of_the_validator() -> None:

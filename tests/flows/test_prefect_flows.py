@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from threading import Event, Thread, Timer
 from types import ModuleType
 from typing import Any
 
@@ -15,9 +15,9 @@ import pytest
 
 from flows import demo
 from flows.cli import execute
+from flows.reports import IngestReport
 
-ROOT = Path(__file__).resolve().parents[2]
-FLOWS = ("build", "ingest", "run")
+FLOWS = ("build", "ingest", "maintain", "report")
 
 pytestmark = pytest.mark.slow
 
@@ -54,35 +54,94 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-def test_run_gives_the_marts_of_the_command_line(
-    prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path
-) -> None:
-    config = demo.prepare(tmp_path / "demo")
-    prefect_flows.run(config=config)
-    assert digest(config.parent) == expected
-
-
-def test_a_source_that_matches_nothing_fails_the_run_after_the_rest_is_published(
+def test_a_source_that_matches_nothing_fails_the_ingest_after_the_rest_is_loaded(
     prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path
 ) -> None:
     config = demo.prepare(tmp_path / "demo")
     config.write_text(config.read_text() + '\n[[sources]]\npath = "export/absent-*.txt"\n')
-    with pytest.raises(prefect_flows.RunFailedError, match=r"1 of 10 exports could not be read: export/absent-\*\.txt"):
-        prefect_flows.run(config=config)
+    with pytest.raises(prefect_flows.RunFailedError, match=r"1 could not be read, all else was: export/absent-\*\.txt"):
+        prefect_flows.ingest(config=config)
+    prefect_flows.build(config=config)
     assert digest(config.parent) == expected
 
 
-def test_ingest_then_build_gives_the_same_and_repeating_changes_nothing(
+def test_ingest_then_build_gives_the_marts_of_the_command_line_and_repeating_changes_nothing(
     prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = demo.prepare(tmp_path / "demo")
     monkeypatch.chdir(config.parent)  # the default of `config` is looked up where the worker is, when the run starts
+    told = []
+    monkeypatch.setattr(prefect_flows.prefect_events, "lake_changed", told.append)
     prefect_flows.ingest()
     assert not (config.parent / "data" / "warehouse.duckdb").exists()
+    prefect_flows.ingest()
+    assert [c.path for c in told] == [
+        config
+    ] * 2  # also after an ingest that read nothing: the first may have been killed
     prefect_flows.build()
     assert digest(config.parent) == expected
-    prefect_flows.run()
+    published = (config.parent / "data" / "warehouse.duckdb").resolve()
+    prefect_flows.ingest()
+    prefect_flows.build()
+    assert (config.parent / "data" / "warehouse.duckdb").resolve() == published
+    assert len(told) == 2
+
+
+def test_a_run_is_for_the_time_it_was_scheduled_for(
+    prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(prefect_flows.pipeline, "ingest", lambda *_, until, **__: asked.append(until) or IngestReport())
+    monkeypatch.setattr(prefect_flows.pipeline, "needs_build", lambda _: False)
+    config = demo.prepare(tmp_path / "demo")
+    late = datetime(2026, 5, 4, 2, 7, tzinfo=timezone(timedelta(hours=2)))
+    monkeypatch.setattr(prefect_flows.prefect_events.runtime.flow_run, "scheduled_start_time", late, raising=False)
+    prefect_flows.ingest(config=config)
+    assert asked == [late]
+    assert asked[0].tzinfo is UTC
+
+
+def test_a_backfill_loads_the_period_and_says_what_it_could_not(
+    prefect_flows: ModuleType, expected: dict[str, str], tmp_path: Path
+) -> None:
+    config = demo.prepare(tmp_path / "demo")
+    prefect_flows.backfill(start="2020-01-01", end="2026-12-31", config=config)
     assert digest(config.parent) == expected
+    with pytest.raises(prefect_flows.RunFailedError, match="2026-05-03T00:00:00Z is not after"):
+        prefect_flows.backfill(start="2026-05-03", end="2026-05-01", config=config)
+    with pytest.raises(prefect_flows.RunFailedError, match="sact"):
+        prefect_flows.backfill(start="2026-05-03", end="2026-05-04", config=config, sources=("sact",))
+    config.write_text(config.read_text() + '\n[[sources]]\nname = "broken"\ncommand = ["false", "{start_utc}"]\n')
+    with pytest.raises(prefect_flows.RunFailedError, match=r"1 windows are not loaded.*broken .*exit code 1"):
+        prefect_flows.backfill(start="2026-05-03T04:00Z", end="2026-05-03T05:00Z", config=config, sources=("broken",))
+    prefect_flows.maintain(config=config)
+    assert digest(config.parent) == expected
+
+
+def test_a_secret_comes_from_the_block_named_like_its_variable(prefect_flows: ModuleType) -> None:
+    from prefect.blocks.system import Secret
+
+    events = prefect_flows.prefect_events
+    assert events.secret("SITE_TOKEN") is None
+    Secret(value="1e5").save("site-token")
+    assert events.secret("SITE_TOKEN") == "1e5"  # as it was saved, and not the number it could be read as
+
+
+def test_stale_sources_are_told_of_by_the_report(
+    prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    monkeypatch.setattr(prefect_flows.prefect_events, "emit_event", lambda event, **facts: told.append((event, facts)))
+    config = demo.prepare(tmp_path / "demo")  # exports of years ago
+    prefect_flows.ingest(config=config)
+    prefect_flows.build(config=config)
+    prefect_flows.report(config=config)
+    changed, *stale = told
+    assert changed[0] == "goodput.lake.changed"
+    assert changed[1]["resource"]["prefect.resource.id"].startswith("goodput.warehouse.demo-")
+    assert stale
+    assert {event for event, _ in stale} == {"goodput.source.stale"}
+    assert all("nothing new for" in facts["payload"]["text"] for _, facts in stale)
 
 
 @pytest.mark.parametrize("name", FLOWS)
@@ -105,44 +164,34 @@ def test_a_configuration_that_cannot_be_used_is_refused_before_any_task(
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("name", FLOWS)
-def test_no_parameter_holds_a_value_computed_when_the_deployment_was_made(prefect_flows: ModuleType, name: str) -> None:
-    # A stored default such as "yesterday" would load the same day for ever and report success.
-    properties = getattr(prefect_flows, name).parameters.model_dump()["properties"]
-    assert {parameter: facts["default"] for parameter, facts in properties.items()} == {"config": "goodput.toml"}
-
-
 def test_only_what_may_pass_is_tried_again(prefect_flows: ModuleType, tmp_path: Path) -> None:
+    tasks = prefect_flows.tasks
     from flows.config import ConfigMissingError
     from flows.lease import BusyError
-    from warehouse.publish import BuildRunningError
 
-    assert prefect_flows.may_help_to_wait(BusyError(tmp_path, None))
-    assert prefect_flows.may_help_to_wait(BuildRunningError("another process"))
-    assert prefect_flows.may_help_to_wait(OSError("stale file handle"))
-    assert not prefect_flows.may_help_to_wait(ConfigMissingError(tmp_path))
-    assert not prefect_flows.may_help_to_wait(ZeroDivisionError())
+    assert tasks.may_help_to_wait(OSError("stale file handle"))
+    assert not tasks.may_help_to_wait(BusyError(tmp_path, None))  # was waited for, for an hour
+    assert not tasks.may_help_to_wait(ConfigMissingError(tmp_path))
+    assert not tasks.may_help_to_wait(ZeroDivisionError())
 
 
-def test_a_busy_data_folder_is_waited_for(
+def test_a_failure_of_the_disk_is_tried_again_and_a_mistake_is_not(
     prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flows import pipeline
-    from flows.lease import BusyError
 
-    config = demo.prepare(tmp_path / "demo")
+    config, tasks = demo.prepare(tmp_path / "demo"), prefect_flows.tasks
     calls = []
     real = pipeline.ingest
 
-    def busy_once(*args: Any, **kwargs: Any) -> object:
+    def hiccup_once(*args: Any, **kwargs: Any) -> object:
         calls.append(args)
         if len(calls) == 1:
-            raise BusyError(config.parent / "data", None)
+            raise OSError("stale file handle")
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(pipeline, "ingest", busy_once)
-    quick = prefect_flows.ingest_exports.with_options(retry_delay_seconds=[0, 0, 0])
-    monkeypatch.setattr(prefect_flows, "ingest_exports", quick)
+    monkeypatch.setattr(pipeline, "ingest", hiccup_once)
+    monkeypatch.setattr(tasks, "ingest_exports", tasks.ingest_exports.with_options(retry_delay_seconds=[0, 0]))
     prefect_flows.ingest(config=config)
     assert len(calls) == 2
 
@@ -156,41 +205,43 @@ def test_a_busy_data_folder_is_waited_for(
     assert len(calls) == 3
 
 
+def test_another_writer_is_waited_for_and_named(
+    prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from flows import lease
+
+    config, tasks = demo.prepare(tmp_path / "demo"), prefect_flows.tasks
+    monkeypatch.setattr(tasks, "get_run_logger", lambda: logging.getLogger("flow"))
+    data = config.parent / "data"
+    held, done = Event(), Event()
+
+    def other() -> None:
+        with lease.hold(data, "backfill"):
+            held.set()
+            done.wait(30)
+
+    thread = Thread(target=other)
+    thread.start()
+    held.wait(30)
+    Timer(2.0, done.set).start()
+    with caplog.at_level(logging.INFO, "flow"):
+        tasks.ingest_exports.fn(config, datetime.now(UTC))
+    thread.join()
+    (warning,) = [r.getMessage() for r in caplog.records if "waiting" in r.getMessage()]
+    assert f"process {os.getpid()} on" in warning
+    assert "`backfill`" in warning
+
+
 def test_what_exports_say_reaches_the_log_without_control_characters(
     prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = demo.prepare(tmp_path / "demo")
     (config.parent / "exports" / "export_2" / "hostile.txt").write_text("\x1b[2Jno format has such a line\n")
-    monkeypatch.setattr(prefect_flows, "get_run_logger", lambda: logging.getLogger("flow"))
+    tasks = prefect_flows.tasks
+    monkeypatch.setattr(tasks, "get_run_logger", lambda: logging.getLogger("flow"))
     with caplog.at_level(logging.INFO, "flow"):
-        prefect_flows.ingest_exports.fn(config)
+        tasks.ingest_exports.fn(config, datetime.now(UTC))
     warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
     assert any("hostile.txt" in w and "no format has such a line" in w for w in warnings)
     assert "\x1b" not in "".join(warnings)
     assert any("10 exports:" in r.getMessage() for r in caplog.records)  # nine of the demo, and this one
-
-
-@pytest.mark.usefixtures("prefect_flows")
-def test_the_three_deployments_can_be_made() -> None:
-    import prefect.settings
-    from prefect.client.orchestration import get_client
-
-    env = {**os.environ, "PREFECT_API_URL": str(prefect.settings.PREFECT_API_URL.value())}
-
-    def prefect_command(*arguments: str) -> None:
-        command = [sys.executable, "-m", "prefect", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    prefect_command("work-pool", "create", "goodput", "--type", "process")
-    prefect_command("--no-prompt", "deploy", "--all", "--prefect-file", "deployments/prefect.yaml")
-    with get_client(sync_client=True) as client:
-        found = client.read_deployments()
-        made = {client.read_flow(d.flow_id).name: d for d in found}
-    assert sorted(made) == list(FLOWS)
-    for name, deployment in made.items():
-        assert deployment.entrypoint == f"flows/prefect_flows.py:{name}"
-        assert deployment.work_pool_name == "goodput"
-        assert deployment.enforce_parameter_schema
-        assert deployment.parameters == {}
-        assert deployment.schedules == []

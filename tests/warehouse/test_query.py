@@ -87,36 +87,6 @@ def test_statements_that_are_no_select_answer_too(link: Path, sql: str) -> None:
     assert len(written(link, sql, "csv").splitlines()) > 1
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "from read_text('{file}')",
-        "from read_csv('{file}')",
-        "from '{file}'",
-        "from glob('/*')",
-        "copy (select 1) to '{file}.csv'",
-        "export database '{file}.d'",
-        "attach '{file}.duckdb' as other",
-        "install httpfs",
-        "from read_parquet('https://example.invalid/a.parquet')",
-        "set enable_external_access = true",
-        "set TimeZone = 'Asia/Tokyo'",
-        "set memory_limit = '1TB'",
-        "create table marts.mine as select 1",
-        "delete from marts.many",
-        "drop table marts.many",
-    ],
-)
-def test_nothing_outside_can_be_read_and_nothing_inside_changed(link: Path, tmp_path: Path, sql: str) -> None:
-    secret = tmp_path / "secret.csv"
-    secret.write_text("secret\n")
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(QueryError):
-        query.rows(link, sql.format(file=secret))
-    assert sorted(tmp_path.rglob("*")) == before
-    assert query.rows(link, "select count(*) as n from marts.many") == [{"n": 25000}]
-
-
 def test_errors_are_duckdbs_own_words_also_while_reading(link: Path) -> None:
     with pytest.raises(QueryError, match="no_such_mart"):
         query.rows(link, "from marts.no_such_mart")

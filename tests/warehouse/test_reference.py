@@ -66,13 +66,13 @@ def test_poisson_limits_above_the_table_are_close(con: Any, n: int) -> None:
 
 def test_macros_of_rates(con: Any) -> None:
     """Llama 3: 419 unexpected interruptions in 54 days are one in 3.09 h, 2.81 to 3.41."""
-    sql = "select round(mtti(54 * 24, 419), 2), mtti_interval(54 * 24, 419), rate_interval(419, 54), mtti(10, 0)"
+    sql = "select round(mtti(54 * 24, 419), 2), mtti_interval(54 * 24, 419), poisson_interval(419, 54), mtti(10, 0)"
     mean, interval, rate, none = con.execute(sql).fetchone()
     assert mean == 3.09
     assert (round(interval["lower"], 2), round(interval["upper"], 2)) == (2.81, 3.41)
     assert (round(rate["lower"], 3), round(rate["upper"], 3)) == (round(379.835925 / 54, 3), round(461.110 / 54, 3))
     assert none is None
-    assert con.execute("select mtti_interval(10, 0).upper, rate_interval(1, 0).lower").fetchone() == (None, None)
+    assert con.execute("select mtti_interval(10, 0).upper, poisson_interval(1, 0).lower").fetchone() == (None, None)
     assert con.execute("select gpu_hours(5400)").fetchone() == (1.5,)
 
 

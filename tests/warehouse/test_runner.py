@@ -272,7 +272,7 @@ def test_build_reports_what_it_did(make: Build) -> None:
         progress=lambda step, seconds: steps.append(step) if seconds >= 0 else None,
     )
     assert report.rows == {"staging.a": 2, "marts.b": 2}
-    assert steps == ["inputs", "staging.a", "marts.b", "checks"]
+    assert steps == ["inputs", "staging.a", "marts.b", "comments", "checks", "files"]
 
 
 def test_the_build_tells_of_itself(make: Build, data: Path) -> None:

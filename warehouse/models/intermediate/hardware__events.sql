@@ -2,6 +2,7 @@
 -- A lost GPU told without an Xid is the same fault as Xid 79, and carries its code. A boot that an orderly restart
 -- announced is `boot_orderly`, any other `boot_unexpected`; a link that is up again within a minute is `link_bounce`;
 -- what a board management controller takes back within a minute is `..._brief`.
+-- Slice: cluster, node
 with restarts as (
     select distinct
         cluster,

@@ -2,6 +2,7 @@
 -- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, steps of the run that held the node, and a later
 -- job that ran well on it clear what stood before; a diagnostic that a GPU passed, what stood on that GPU; an interval
 -- still open clears nothing. All-clears, boots and the like are no faults: see reference.event_classes.
+-- Slice: cluster, node
 with clearings as (
     select
         cluster,
@@ -68,21 +69,13 @@ events as (
     where is_fault
 ),
 
+-- What puts a node or a GPU right ends a fault even in the middle of a storm.
 chances as (
     select
         events.*,
         distinct_clearings.cleared_at as put_right_at,
         distinct_clearings.cleared_by as put_right_by,
-        proven.proven_at,
-        tests.tested_at,
-        if(
-            stepped.last_progress_at
-            >= greatest(events.occurred_at, stepped.first_step_started_at)
-            + to_seconds(attribution.progress_before_seconds),
-            greatest(events.occurred_at, stepped.first_step_started_at)
-            + to_seconds(attribution.progress_before_seconds),
-            null
-        ) as outlived_at
+        tests.tested_at
     from events
     asof left join distinct_clearings
         on
@@ -95,41 +88,18 @@ chances as (
             and events.node = tests.node
             and events.gpu_index = tests.gpu_index
             and events.occurred_at < tests.tested_at
-    asof left join intermediate.nodes__proven as proven
-        on
-            events.cluster = proven.cluster
-            and events.node = proven.node
-            and events.occurred_at < proven.started_at
-    asof left join intermediate.nodes__stepped as stepped
-        on
-            events.cluster = stepped.cluster
-            and events.node = stepped.node
-            and events.occurred_at >= stepped.started_at
-    cross join settings.attribution as attribution
-),
-
-until as (
-    select
-        * exclude (put_right_at, put_right_by, tested_at, proven_at, outlived_at),
-        least(put_right_at, tested_at, proven_at, outlived_at) as cleared_at,
-        case least(put_right_at, tested_at, proven_at, outlived_at)
-            when put_right_at then put_right_by
-            when tested_at then 'passed diagnostic'
-            when outlived_at then 'steps went on'
-            when proven_at then 'a later job ran well'
-        end as cleared_by
-    from chances
 ),
 
 gaps as (
     select
-        until.*,
+        chances.*,
         coalesce(
             lag(occurred_at) over same_kind < occurred_at - to_seconds(attribution.coalesce_gap_seconds)
-            or lag(cleared_at) over same_kind is distinct from cleared_at,
+            or lag(put_right_at) over same_kind is distinct from put_right_at
+            or lag(tested_at) over same_kind is distinct from tested_at,
             true
         )::int as is_new
-    from until
+    from chances
     cross join settings.attribution as attribution
     window
         same_kind as (
@@ -147,6 +117,57 @@ numbered as (
             rows unbounded preceding
         ) as fault_number
     from gaps
+),
+
+coalesced as (
+    select
+        cluster,
+        node,
+        arg_min(device_kind, (occurred_at, record_id)) as device_kind,
+        device,
+        arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
+        arg_min(event_class, (occurred_at, record_id)) as event_class,
+        code,
+        evidence_class,
+        bool_or(is_fatal) as is_fatal,
+        bool_or(is_cleanup) as is_cleanup,
+        min(occurred_at) as first_at,
+        max(occurred_at) as last_at,
+        count(*) as events,
+        any_value(put_right_at) as put_right_at,
+        any_value(put_right_by) as put_right_by,
+        any_value(tested_at) as tested_at,
+        arg_min(record_id, (occurred_at, record_id)) as record_id,
+        arg_min(text, (occurred_at, record_id)) as text
+    from numbered
+    group by cluster, node, evidence_class, code, device, fault_number
+),
+
+-- A run that steps on, and a job that begins later and runs well, clear it only once its last event is past.
+outlived as (
+    select
+        coalesced.*,
+        proven.proven_at,
+        if(
+            stepped.last_progress_at
+            >= greatest(coalesced.last_at, stepped.first_step_started_at)
+            + to_seconds(attribution.progress_before_seconds),
+            greatest(coalesced.last_at, stepped.first_step_started_at)
+            + to_seconds(attribution.progress_before_seconds),
+            null
+        ) as outlived_at
+    from coalesced
+    asof left join intermediate.nodes__proven as proven
+        on
+            coalesced.cluster = proven.cluster
+            and coalesced.node = proven.node
+            and coalesced.last_at < proven.started_at
+    asof left join intermediate.nodes__stepped as stepped
+        on
+            coalesced.cluster = stepped.cluster
+            and coalesced.node = stepped.node
+            and coalesced.last_at >= stepped.started_at
+    cross join settings.attribution as attribution
 )
 
 select
@@ -159,27 +180,17 @@ select
                 evidence_class,
                 coalesce(code::varchar, ''),
                 coalesce(device, ''),
-                epoch_us(min(occurred_at))
+                epoch_us(first_at)
             )
         ),
         16
     ) as fault_id,
-    cluster,
-    node,
-    arg_min(device_kind, (occurred_at, record_id)) as device_kind,
-    device,
-    arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
-    arg_min(event_class, (occurred_at, record_id)) as event_class,
-    code,
-    evidence_class,
-    bool_or(is_fatal) as is_fatal,
-    bool_or(is_cleanup) as is_cleanup,
-    min(occurred_at) as first_at,
-    max(occurred_at) as last_at,
-    count(*) as events,
-    arg_min(cleared_at, (occurred_at, record_id)) as cleared_at,
-    arg_min(cleared_by, (occurred_at, record_id)) as cleared_by,
-    arg_min(record_id, (occurred_at, record_id)) as record_id,
-    arg_min(text, (occurred_at, record_id)) as text
-from numbered
-group by cluster, node, evidence_class, code, device, fault_number
+    * exclude (put_right_at, put_right_by, tested_at, proven_at, outlived_at),
+    least(put_right_at, tested_at, proven_at, outlived_at) as cleared_at,
+    case least(put_right_at, tested_at, proven_at, outlived_at)
+        when put_right_at then put_right_by
+        when tested_at then 'passed diagnostic'
+        when outlived_at then 'steps went on'
+        when proven_at then 'a later job ran well'
+    end as cleared_by
+from outlived

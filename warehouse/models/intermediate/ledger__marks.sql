@@ -1,6 +1,7 @@
 -- One row per measured attempt and step at which a save was made, or lost work begins: when that step ended, and how
 -- much longer the step that holds the save took than the median step.
 -- Between two printed steps time is split in proportion. Several saves between two printed steps share the excess.
+-- Slice: record_id
 with saves as (
     select
         record_id,

@@ -103,8 +103,8 @@ figures as (
             {
                 'figure': 'unexpected_per_1000_node_days',
                 'value': unexpected / exposure,
-                'lower': rate_interval(unexpected, exposure).lower,
-                'upper': rate_interval(unexpected, exposure).upper,
+                'lower': poisson_interval(unexpected, exposure).lower,
+                'upper': poisson_interval(unexpected, exposure).upper,
                 'trace': printf('%d / (%d nodes x %.0f days / 1,000)', unexpected, nodes, snapshot_days)
             },
             {

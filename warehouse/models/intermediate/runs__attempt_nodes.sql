@@ -1,5 +1,11 @@
 -- One row per node of an attempt of a tracked run, with how long events on the node belong to that attempt.
--- After its end, an event belongs to the last tracked attempt that held the node until another one starts there.
+-- After its end, an event belongs to the last tracked attempt that held the node until another one starts there; null
+-- where none does for as long as anything may count.
+-- Settles: started_at
+-- Dirty: select least(min(attempts.started_at), min(changed.started_at)) from intermediate.runs__attempts as attempts
+-- Dirty: cross join intermediate.attribution__horizon as horizon
+-- Dirty: cross join (select min(started_at) as started_at from delta.intermediate__runs__attempts) as changed
+-- Dirty: where attempts.observed_until + to_seconds(horizon.seconds + 1) >= changed.started_at
 with held as (
     select
         cluster,
@@ -68,5 +74,8 @@ owned as (
     select * from sharing
 )
 
-select * exclude (free_from)
+select
+    owned.* exclude (free_from, owned_until),
+    if(owned.owned_until <= owned.free_from + to_seconds(horizon.seconds), owned.owned_until, null) as owned_until
 from owned
+cross join intermediate.attribution__horizon as horizon

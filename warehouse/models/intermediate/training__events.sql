@@ -1,5 +1,9 @@
 -- One row per thing other than a step that a training log tells of a tracked attempt: starts, checkpoints, errors.
 -- `record_id` is the attempt's, or that of its piece where training restarted inside it; `log_record_id` the line's.
+-- Slice: split_part(record_id, '/', 1)
+-- Whole: staging.training__log_events
+-- Dirty: select split_part(record_id, '/', 1) from delta.intermediate__training__matches
+-- Dirty: union all select split_part(record_id, '/', 1) from delta.intermediate__training__pieces
 with told as (
     select
         events.* exclude (record_id),

@@ -1,5 +1,6 @@
 -- One row per attempt, or piece of it, of which a training log tells: its steps, its pace, its checkpoints, its errors.
 -- What it loaded is the last checkpoint loaded before its first step. Steps that hold a save tell nothing of its pace.
+-- Slice: split_part(record_id, '/', 1)
 with saves as (
     select distinct
         record_id,

@@ -2,6 +2,7 @@
 -- A restart shows as a start or a load of a checkpoint after steps, followed by a step that was done before, or by the
 -- load of a checkpoint of the last step; or as steps that are done again without such a line. Piece 0 is the last one,
 -- which ends with the attempt; those before it are counted from 1.
+-- Slice: split_part(record_id, '/', 1)
 with begun as (
     select
         record_id,

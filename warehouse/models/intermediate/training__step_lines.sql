@@ -1,5 +1,6 @@
 -- One row per tracked attempt and step that its log prints: when it was printed first and last.
 -- Several ranks may print one step; one that is printed again later was done again.
+-- Slice: record_id
 select
     matches.record_id,
     matches.step,

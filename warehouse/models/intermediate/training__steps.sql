@@ -1,6 +1,7 @@
 -- One row per attempt, or piece of it, and step whose end its log shows, with the one before it.
 -- Beside the printed steps those at which a save began, for the state is whole then; after the last printed one also
 -- those of which only the end of the save is told. Clocks may step back: no step ends before the one it follows.
+-- Slice: split_part(record_id, '/', 1)
 with whole as (
     select
         lines.record_id,

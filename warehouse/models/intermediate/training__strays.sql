@@ -1,6 +1,7 @@
 -- One row per line of a tracked attempt that tells of a step out of order: alone among lines of far other steps.
 -- Steps from it to the next line's (or, where it is ahead, from the line before to it) cannot have been done in the
 -- time between: neither a restart, which goes on from the lower step, nor a clock that errs by a few seconds.
+-- Slice: record_id
 with in_time as (
     select
         record_id,

@@ -1,4 +1,5 @@
 -- One row per fault: events of one kind on one device, coalesced, until it was cleared.
+-- Slice: cluster, node
 select
     fault_id,
     cluster,

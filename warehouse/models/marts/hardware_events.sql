@@ -1,4 +1,5 @@
 -- One row per thing a machine reported.
+-- Slice: record_id
 select
     cluster,
     node,

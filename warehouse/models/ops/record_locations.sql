@@ -1,5 +1,6 @@
 -- One row per place where a record stands: the same record may stand in many exports.
 -- Steps of training logs are left out: nothing cites one, and they are most of all records.
+-- Slice: export_id
 with records as (
     select
         record_id,

@@ -1,95 +1,26 @@
 -- One row per format and cluster: how much was read of it, how new it is, and what had to be assumed.
 -- An export's cluster is the configured one, else the one that all its records name; null where they name several.
-with records as (
-    select
-        export_id,
-        cluster,
-        flags,
-        greatest(submitted_at, started_at, ended_at) as told_at
-    from lake.job_attempts
-    union all
-    select
-        export_id,
-        cluster,
-        flags,
-        greatest(started_at, ended_at) as told_at
-    from lake.node_states
-    union all
-    select
-        export_id,
-        cluster,
-        flags,
-        occurred_at as told_at
-    from lake.hardware_events
-    union all
-    -- A window may lie in the future; it is no newer than the export that tells it.
-    select
-        export_id,
-        cluster,
-        flags,
-        least(started_at, collected_at) as told_at
-    from lake.windows
-    union all
-    select
-        export_id,
-        cluster,
-        flags,
-        made_at as told_at
-    from lake.annotations
-    union all
-    select
-        export_id,
-        cluster,
-        flags,
-        seen_at as told_at
-    from lake.inventory
-    union all
-    select
-        export_id,
-        cluster,
-        flags,
-        occurred_at as told_at
-    from lake.log_events
-),
-
-per_export as (
-    select
-        export_id,
-        count(*) as records,
-        if(count(distinct cluster) = 1, min(cluster), null) as cluster,
-        max(told_at) as newest_record_at
-    from records
-    group by export_id
-),
-
-exports as (
+with exports as (
     select
         exports.* exclude (cluster),
         coalesce(exports.cluster, per_export.cluster) as cluster,
         coalesce(per_export.records, 0) as records,
         per_export.newest_record_at
     from lake.exports as exports
-    left join per_export
+    left join intermediate.exports__counts as per_export
         on exports.export_id = per_export.export_id
-),
-
-flagged as (
-    select
-        export_id,
-        unnest(flags) as flag
-    from records
 ),
 
 flag_counts as (
     select
         exports.source,
         exports.cluster,
-        flagged.flag,
-        count(*) as records
-    from flagged
+        flags.flag,
+        sum(flags.records)::bigint as records
+    from intermediate.exports__flags as flags
     inner join exports
-        on flagged.export_id = exports.export_id
-    group by exports.source, exports.cluster, flagged.flag
+        on flags.export_id = exports.export_id
+    group by exports.source, exports.cluster, flags.flag
 ),
 
 flags as (

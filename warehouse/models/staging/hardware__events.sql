@@ -1,6 +1,7 @@
 -- One row per thing a machine reported, each record once (the earliest telling holds), with its catalogue class.
 -- A log may name a machine GN001.cluster.site where the scheduler says gn001: then the scheduler's name holds.
 -- Which GPU a PCI address, index or UUID means is what the inventory says for that instant.
+-- Slice: record_id
 with told as (
     select
         *,

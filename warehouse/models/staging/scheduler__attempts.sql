@@ -4,6 +4,11 @@
 -- end after the next start of the same job is clipped to it: a job runs once at a time. GPUs that no record names are
 -- taken from the cluster's gpus_per_node and flagged `gpus_assumed`; so are those of a cluster whose Slurm never
 -- accounts for GPUs.
+-- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
+-- Whole: staging.scheduler__host_lists
+-- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from delta.staging__scheduler__records
+-- Dirty: union all select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__records
+-- Dirty: where cluster in (select cluster from delta.staging__scheduler__accounting)
 with records as (
     select * exclude (filled_columns)
     from staging.scheduler__records
@@ -33,14 +38,6 @@ merged as (
     where records = 1
 ),
 
-accounting as (
-    select
-        cluster,
-        bool_or(gpus > 0) as is_counting_gpus
-    from merged
-    group by cluster
-),
-
 sized as (
     select
         merged.* exclude (gpus, node_count, flags, collected_at),
@@ -67,7 +64,7 @@ sized as (
         on merged.cluster = host_lists.cluster and merged.node_list = host_lists.node_list
     left join settings.clusters as clusters
         on merged.cluster = clusters.cluster
-    left join accounting
+    left join staging.scheduler__accounting as accounting
         on merged.cluster = accounting.cluster
 ),
 

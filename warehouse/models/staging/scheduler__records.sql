@@ -2,6 +2,7 @@
 -- A missing column is not an empty value: an export without JobIDRaw, Submit or Start gets the missing part of the key
 -- from the one attempt that agrees in the rest, else it stays null. `record_rank` 1 is the record that holds: a real
 -- End beats RUNNING beats PENDING; then larger Elapsed; later collected; more filled columns; smaller hash.
+-- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
 with records as (
     select * exclude (export_id, line, is_request)
     from lake.job_attempts

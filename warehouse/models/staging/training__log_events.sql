@@ -1,6 +1,7 @@
 -- One row per thing a training log tells, each record once (the earliest telling holds); steps come without their text.
 -- A log may name a machine GN001.cluster.site where the scheduler says gn001: then the scheduler's name holds. Where a
 -- line names only its rank, the rank map names the node.
+-- Slice: record_id
 with keyed as (
     select
         *,

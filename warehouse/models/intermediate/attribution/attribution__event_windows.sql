@@ -2,6 +2,12 @@
 -- While the attempt held the node, to the last microsecond of the End's second (schedulers keep no fractions), and
 -- after it until another tracked attempt starts there; longer where the run's next attempt does without the node, since
 -- what is found on it then is what it was left out for.
+-- Slice: interruption_id
+-- Whole: intermediate.runs__attempt_nodes
+-- Dirty: select interruption_id from delta.intermediate__attribution__stops
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__left_out
+-- Dirty: union all select interruption_id from intermediate.attribution__stops
+-- Dirty: where record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
 select
     stops.interruption_id,
     nodes.cluster,

@@ -1,6 +1,19 @@
 -- One row per interruption and kind of hardware event on one device in its window.
 -- Repetitions count once: a storm of lines is one piece of evidence. The range join of events with windows is an
 -- equi-join on node and 15-minute bucket, each window standing in every bucket it touches: see docs/decisions.md.
+-- Slice: interruption_id
+-- Whole: intermediate.runs__attempt_nodes, intermediate.hardware__events
+-- Dirty: select interruption_id from delta.intermediate__attribution__event_windows
+-- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
+-- Dirty: union all select windows.interruption_id from delta.intermediate__hardware__events as events
+-- Dirty: inner join intermediate.attribution__event_windows as windows using (cluster, node)
+-- Dirty: where events.occurred_at between windows.opens_at and windows.closes_at
+-- Dirty: union all select index.interruption_id from delta.intermediate__hardware__events as events
+-- Dirty: inner join intermediate.attribution__own_windows as own using (evidence_class)
+-- Dirty: inner join intermediate.interruptions__index as index on events.cluster = index.cluster
+-- Dirty: and events.occurred_at between index.ended_at - to_seconds(own.before_seconds) and index.ended_at + to_seconds(own.after_seconds)
+-- Dirty: union all select interruption_id from intermediate.interruptions__index
+-- Dirty: where record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
 with windows as (
     select
         interruption_id,

@@ -1,6 +1,7 @@
 -- One row per interruption and maintenance window, known before, that covers its end on one of its nodes.
 -- A reservation the job itself ran in is its home, not its end; nor did a window end an attempt that began in it, or
 -- that ran on for longer than the resume window.
+-- Slice: interruption_id
 select distinct
     index.interruption_id,
     'window' as kind,

@@ -1,0 +1,136 @@
+"""What `goodput backfill` prints: the plan, and what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from flows.cli.tables import say_table
+from flows.cli.terminal import say, title
+from flows.cli.words import counted
+
+if TYPE_CHECKING:
+    from flows.backfill import Outcome, Plan, Step
+    from flows.prefect_runs import Run
+
+Row = dict[str, Any]
+_NARROW = (("why", 12), ("none", 0), ("done", 0), ("open", 0), ("why", 0))
+
+
+def span(start: datetime, end: datetime) -> str:
+    """Return a period as people write it: whole days as days, else times."""
+    from flows.windows import Window
+
+    return str(Window(start, end))
+
+
+def say_plan(plan: Plan, *, run_backwards: bool) -> None:
+    """Print the plan: a line for each source with how many of its windows are in which state, and why some are to be loaded."""
+    from flows.coverage import STATES
+
+    order = "newest first" if run_backwards else "oldest first"
+    title(f"Plan for {span(plan.start, plan.end)}, {order}, --reprocess {plan.reprocess}")
+    states = [s for s in STATES if s in plan.states()]
+    rows = []
+    for source in dict.fromkeys(s.state.source for s in plan.steps):
+        steps = [s for s in plan.steps if s.state.source == source]
+        todo = [s for s in steps if s.is_todo]
+        counts = plan.states(source)
+        row: Row = {"source": source, "windows": len(steps), "to_load": len(todo)}
+        rows.append(row | {s: counts.get(s, 0) for s in states} | {"why": _why(todo)})
+    say_table(rows, ("source", "windows", "to_load", *states, "why"), narrow=_NARROW)
+    say()
+
+
+def _why(steps: Iterable[Step]) -> str:
+    """Return the reasons for which windows are loaded, each with how many."""
+    reasons: Counter[str] = Counter()
+    for step in steps:
+        reasons.update({_reason(f.state, f.reason) for f in step.files})
+        if step.needs_pull:
+            reasons[_reason(step.state.state, step.state.reason)] += 1
+    return ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common())
+
+
+def _reason(state: str, reason: str) -> str:
+    if state == "failed":
+        return "failed before"
+    return "done, but to be loaded again" if state == "done" else reason
+
+
+def say_windows(steps: Iterable[Step]) -> None:
+    """Print each window that is to be loaded."""
+    rows = [
+        {
+            "window": str(step.state.window),
+            "source": step.state.source,
+            "state": step.state.state,
+            "files": len(step.files),
+            "command": "asked" if step.needs_pull else "-",
+            "why": step.state.reason or "to be loaded again",
+        }
+        for step in steps
+    ]
+    say_table(rows, ("window", "source", "state", "files", "command", "why"), narrow=(("why", 16), ("command", 0)))
+
+
+def plan_json(plan: Plan) -> Row:
+    """Return a plan as plain values."""
+    return {
+        "start": plan.start,
+        "end": plan.end,
+        "reprocess": plan.reprocess,
+        "windows": [
+            {
+                "source": step.state.source,
+                "start": step.state.window.start,
+                "end": step.state.window.end,
+                "state": step.state.state,
+                "reason": step.state.reason,
+                "to_load": step.is_todo,
+                "files": [f.path for f in step.files],
+                "asks_command": step.needs_pull,
+            }
+            for step in plan.steps
+        ],
+    }
+
+
+def outcome_json(outcome: Outcome) -> Row:
+    """Return what became of a window as plain values."""
+    return {
+        "source": outcome.source,
+        "start": outcome.window.start,
+        "end": outcome.window.end,
+        "status": outcome.status,
+        "message": outcome.message,
+        "files": len(outcome.exports),
+        "lines": sum(e.lines for e in outcome.exports),
+    }
+
+
+def say_outcomes(outcomes: list[Outcome]) -> None:
+    """Print what was loaded, in one line."""
+    exports = [e for o in outcomes for e in o.exports]
+    loaded = [o for o in outcomes if o.status == "loaded"]
+    lines = sum(e.lines for e in exports)
+    say(
+        f"loaded {len(loaded):,} of {counted(len(outcomes), 'window')}: {counted(len(exports), 'file')}, "
+        f"{counted(lines, 'line')}, {sum(e.rejected for e in exports):,} rejected"
+    )
+
+
+def say_runs(runs: Sequence[Run], build: Run | None) -> None:
+    """Print what became of the runs on the server."""
+    completed = sum(r.is_completed for r in runs)
+    say(f"{completed:,} of {counted(len(runs), 'run')} completed" if runs else "nothing to do")
+    if build is not None:
+        say(f"build: run {build.name} {build.state}")
+
+
+def run_json(run: Run) -> Row:
+    """Return a run on the server as plain values."""
+    limits = {"start": run.part.start, "end": run.part.end, "windows": run.part.windows} if run.part else {}
+    return {"name": run.name, "id": str(run.run_id), "state": run.state, "message": run.message, **limits}

@@ -1,0 +1,93 @@
+"""`goodput serve`: the schedules on one machine, in one command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from flows.cli import facts
+from flows.cli.options import ConfigOption
+from flows.cli.terminal import CommandError, note, say
+
+if TYPE_CHECKING:
+    from flows.prefect_serve import Served
+    from flows.prefect_server import Server
+
+LOCK_NAME = "serve.lock"
+
+
+def serve(
+    *,
+    port: Annotated[int, Parameter(help="Port of Prefect's page and server, on 127.0.0.1 only.")] = 4200,
+    limit: Annotated[int, Parameter(help="Runs at a time; one of them writes, the others wait for it.")] = 5,
+    name: Annotated[str, Parameter(help="Name of the deployments, to tell apart several on one server.")] = "goodput",
+    config: ConfigOption = None,
+) -> int:
+    """Read, build and report on a schedule, until Ctrl-C or SIGTERM: all that one machine needs.
+
+    Reads at once what is new, then every hour; builds whenever something
+    new was read; writes a report every day and tidies up every week.
+    Starts a Prefect server of its own, for this machine alone, unless
+    PREFECT_API_URL names one. Stop and start it as you like: nothing is
+    lost, and what was missed is caught up.
+    """
+    settings = facts.configuration(config)
+    with facts.expected_errors(), _only_one(settings), _server(settings, port) as server:
+        from flows import prefect_serve
+
+        def begun(served: Served) -> None:
+            _say(settings, server, served)
+
+        asyncio.run(prefect_serve.serve(settings, name=name, limit=limit, begun=begun))
+    note("stopped; `goodput serve` goes on where it was")
+    return 0
+
+
+@contextmanager
+def _only_one(settings: facts.Config) -> Iterator[None]:
+    """Keep a second one from the same data folder, as its runs would be the same."""
+    from flows import lease
+
+    try:
+        with lease.hold(settings.data, "serve", name=LOCK_NAME):
+            yield
+    except lease.BusyError as error:
+        raise CommandError(
+            f"{error.holder or 'another process'} serves {settings.data} already; stop it first"
+        ) from None
+
+
+@contextmanager
+def _server(settings: facts.Config, port: int) -> Iterator[Server]:
+    """Give the server that PREFECT_API_URL names, else one of our own."""
+    from flows import prefect_server
+
+    try:
+        if url := os.environ.get("PREFECT_API_URL", "").strip():
+            yield prefect_server.reached(url)
+            return
+        home = Path(os.environ.get("PREFECT_HOME") or settings.data / "prefect")
+        env = prefect_server.environment(home, port, os.environ)
+        with prefect_server.running(home, port, env, tell=note) as server:
+            os.environ.update(env)  # before prefect is imported, which reads them then
+            yield server
+    except prefect_server.ServerError as error:
+        raise CommandError(str(error)) from None
+
+
+def _say(settings: facts.Config, server: Server, served: Served) -> None:
+    say(f"serving {settings.path}")
+    say(f"  page       {server.page}")
+    say(f"  runs       {', '.join(served.deployments)}; `ingest` begins now")
+    say(f"  start one  PREFECT_API_URL={server.api} prefect deployment run {served.deployments[0]}")
+    alerts = "the block goodput-alerts" if served.alerts else "nobody; save a notification block named goodput-alerts"
+    say(f"  alerts go to {alerts}")
+    if server.log:
+        say(f"  log of the server  {server.log}")
+    say("  stop with Ctrl-C, or SIGTERM to this process " + str(os.getpid()))

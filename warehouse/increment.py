@@ -1,0 +1,179 @@
+"""Make a build out of the one before: only what depends on records that came or went since is made anew.
+
+The contract is that of a build of everything: the same records give the same tables. What each model needs for it stands in
+its header, see `warehouse.slices`; a model without such a header is made anew as a whole where any of its inputs changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from warehouse import runner
+from warehouse.runner import Model
+from warehouse.session import catalog_of, identifier, literal
+from warehouse.slices import Slice
+
+SAME, SOME, ALL = "same", "some", "all"
+"""What became of a table: nothing changed; `delta.<schema>__<table>` holds the rows that came or went; nobody looked."""
+
+
+def relation(name: str) -> str:
+    """Return the full name of `schema.table`, past any view in `slice`."""
+    schema, _, table = name.partition(".")
+    return f"{catalog_of(schema)}.{schema}.{identifier(table)}"
+
+
+def delta(name: str) -> str:
+    """Return the name of the table with the rows of `schema.table` that came or went."""
+    return f"memory.delta.{identifier(name.replace('.', '__'))}"
+
+
+@dataclass(slots=True)
+class Increment:
+    """One build out of the one before.
+
+    Attributes:
+        con: session on the copies of that build and its work.
+        models: every model, by name.
+        state: SAME, SOME or ALL by `schema.table`.
+        near: relations to read in place of those of the lake where keys tell which folders or parts can matter.
+        replaced: tables made as a whole, which have lost their comments.
+        rows: rows of the models that were made anew, as far as counted.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    models: Mapping[str, Model]
+    state: dict[str, str]
+    near: Mapping[tuple[str, str], str]
+    replaced: set[str]
+
+    def run(self, model: Model) -> None:
+        """Make what of a model may have changed.
+
+        Raises:
+            ModelError: DuckDB refuses the SELECT.
+        """
+        changed = [name for name in sorted(model.references) if self.state.get(name, SAME) != SAME]
+        if not changed:
+            self.state[model.name] = SAME
+            return
+        try:
+            if model.slice and self._is_partial(model.slice, changed):
+                self._run_slice(model, model.slice, changed)
+            else:
+                self._run_whole(model)
+        except duckdb.OutOfMemoryException as error:
+            raise runner.out_of_memory(model, error) from error
+        except duckdb.Error as error:
+            raise runner.ModelError(f"{model.path}: {error}") from error
+
+    def _is_partial(self, part: Slice, changed: list[str]) -> bool:
+        """Tell whether the rows that changed say which rows of a model to make anew."""
+        if any(self.state[name] == ALL for name in changed):
+            return False
+        return part.dirty is not None or all(part.columns <= self._columns(name) for name in changed)
+
+    def _run_slice(self, model: Model, part: Slice, changed: list[str]) -> None:
+        con, target = self.con, relation(model.name)
+        self._find_dirty(model, part, changed)
+        if self._is_empty("memory.delta.dirty"):
+            self.state[model.name] = SAME
+            return
+        sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self._columns(n)]
+        try:
+            for name in sliced:
+                source = self.near.get((name, "+".join(sorted(part.columns))), relation(name))
+                con.execute(f"create view slice.{name} as select * from {source} as input {_where(part, 'input')}")
+            con.execute(f"create or replace table memory.delta.fresh as\n{model.sql}\n")
+        finally:
+            for name in sliced:
+                con.execute(f"drop view if exists slice.{name}")
+        con.execute(
+            f"create or replace table memory.delta.former as select * from {target} as input {_where(part, 'input')}"
+        )
+        if not self._compare(model.name, "memory.delta.former"):
+            return
+        con.execute(f"delete from {target} as input {_where(part, 'input')}")
+        con.execute(f"insert into {target} by name select * from memory.delta.fresh")
+
+    def _run_whole(self, model: Model) -> None:
+        con, target = self.con, relation(model.name)
+        if not self._is_looked_at(model.name):
+            con.execute(f"create or replace table {target} as\n{model.sql}\n")
+            self.replaced.add(model.name)
+            self.state[model.name] = ALL
+            return
+        con.execute(f"create or replace table memory.delta.fresh as\n{model.sql}\n")
+        if self._compare(model.name, target):
+            con.execute(f"create or replace table {target} as select * from memory.delta.fresh")
+            self.replaced.add(model.name)
+
+    def _find_dirty(self, model: Model, part: Slice, changed: list[str]) -> None:
+        """Make `delta.dirty`: the values, or the one time, to make a model anew for."""
+        names = sorted(model.references)
+        for name in names:
+            if self.state.get(name, SAME) == SAME and part.dirty is not None:
+                self.con.execute(f"create or replace table {delta(name)} as select * from {relation(name)} limit 0")
+        if part.dirty is not None:
+            query = part.dirty
+        elif part.settles:
+            query = " union all ".join(f"select min({identifier(part.settles)}) from {delta(n)}" for n in changed)
+        else:
+            query = " union ".join(f"select {', '.join(part.keys)} from {delta(n)}" for n in changed)
+        if part.settles:
+            query = f"select min(t) - interval {literal(part.margin)} as k0 from ({query}) as found (t) having min(t) is not null"
+            self.con.execute(f"create or replace table memory.delta.dirty as {query}")
+            return
+        columns = ", ".join(f"k{i}" for i in range(len(part.keys)))
+        self.con.execute(
+            f"create or replace table memory.delta.dirty as select distinct {columns} from ({query}) as found ({columns})"
+        )
+
+    def _compare(self, name: str, former: str) -> bool:
+        """Make `delta.<name>` of the rows that `delta.fresh` and `former` do not share; tell whether there are any."""
+        self.con.execute(
+            f"create or replace table {delta(name)} as "
+            f"(from memory.delta.fresh except all from {former}) union all (from {former} except all from memory.delta.fresh)"
+        )
+        self.state[name] = SAME if self._is_empty(delta(name)) else SOME
+        return self.state[name] == SOME
+
+    def _is_looked_at(self, name: str) -> bool:
+        """Tell whether somebody asks which rows of a model changed."""
+        return any(m.slice is not None and name in m.references for m in self.models.values())
+
+    def _is_empty(self, table: str) -> bool:
+        return self.con.execute(f"select 1 from {table} limit 1").fetchone() is None
+
+    def _columns(self, name: str) -> frozenset[str]:
+        rows = self.con.execute(f"select column_name from (describe {relation(name)})").fetchall()
+        return frozenset(str(column) for (column,) in rows)
+
+
+def _where(part: Slice, table: str) -> str:
+    """Return the WHERE of the rows to make anew."""
+    if part.settles:
+        column = f"{table}.{identifier(part.settles)}"
+        return f"where {column} >= (select k0 from memory.delta.dirty) or {column} is null"
+    same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
+    return f"where exists (select 1 from memory.delta.dirty as dirty where {same})"
+
+
+def count(con: duckdb.DuckDBPyConnection, name: str) -> int:
+    """Return the rows of `schema.table`."""
+    row = con.execute(f"select count(*) from {relation(name)}").fetchone()
+    return int(row[0]) if row else 0
+
+
+def basis_of(work: Path) -> str | None:
+    """Return the basis that was kept with the work of a build; None where there is none."""
+    try:
+        with duckdb.connect(str(work), read_only=True) as con:
+            row = con.execute("select value from state.facts where name = 'basis'").fetchone()
+    except duckdb.Error:
+        return None
+    return str(row[0]) if row else None

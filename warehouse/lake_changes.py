@@ -1,0 +1,136 @@
+"""What came into the lake and what left it since the build before: rows, and the parts that can hold their like.
+
+A part is never changed, so that two lists of parts tell what is new. A merged part holds rows of batches that were known:
+it says nothing new. Rows leave the lake where an unterminated last line was read again; the rows of such lines lie in parts
+of their own and are kept beside the build. Where anything else left, nothing is known, and everything is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from transforms.tables import TABLES, Table
+from warehouse import load
+from warehouse.increment import SAME, SOME, delta
+from warehouse.inputs import Inputs
+from warehouse.session import identifier, literal
+
+_TAIL = re.compile(r"/b\d+t-\d+\.parquet$")
+_EXPORTS = "lake.exports"
+
+
+class UnknownChangeError(Exception):
+    """It cannot be told which rows left the lake."""
+
+
+def remember(con: duckdb.DuckDBPyConnection, inputs: Inputs, facts: Mapping[str, str]) -> None:
+    """Keep in `work.state` what the next build needs to tell what changed: facts, parts, and rows that may leave."""
+    con.execute("create schema if not exists work.state")
+    con.execute("create or replace table work.state.facts (name varchar, value varchar)")
+    con.executemany("insert into work.state.facts values (?, ?)", sorted(facts.items()))
+    con.execute("create or replace table work.state.parts (path varchar, batches varchar[])")
+    if inputs.parts:
+        rows = [[path, sorted(batches)] for path, batches in sorted(inputs.parts.items())]
+        con.execute(
+            "insert into work.state.parts select unnest(?::varchar[]), unnest(?::varchar[][])",
+            [[r[0] for r in rows], [r[1] for r in rows]],
+        )
+    for table in TABLES.values():
+        tails = [p for p in inputs.parts or () if _TAIL.search(p) and _table_of(p) == table.name]
+        name = f"work.state.{identifier('tail__' + table.name)}"
+        con.execute(f"drop table if exists {name}")
+        if tails:
+            con.execute(f"create table {name} as {_rows(con, table, inputs.lake, tails, 'filename as part')}")
+
+
+def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+    """Make `delta.lake__<table>` of the rows that came or left.
+
+    Returns:
+        what became of each table of the lake; and, for models told apart by record or by export, what to read in place of
+        it: only folders and parts that can hold them.
+
+    Raises:
+        UnknownChangeError: rows left of which nothing is known.
+    """
+    former = dict(con.execute("select path, batches from work.state.parts").fetchall())
+    known = {batch for batches in former.values() for batch in batches}
+    parts = inputs.parts or {}
+    new = [path for path, batches in sorted(parts.items()) if path not in former and not batches <= known]
+    gone = _gone(con)
+    state, near = {_EXPORTS: _exports(con)}, dict[tuple[str, str], str]()
+    found = set[str]()
+    for table in TABLES.values():
+        name = f"lake.{table.name}"
+        came = [p for p in new if _table_of(p) == table.name]
+        left = _left(con, table, gone)
+        found |= (
+            {str(e) for (e,) in con.execute(f"select distinct export_id from ({left})").fetchall()} if left else set()
+        )
+        sources = ([_rows(con, table, inputs.lake, came)] if came else []) + ([left] if left else [])
+        if not sources:
+            state[name] = SAME
+            continue
+        con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
+        state[name] = SOME
+        folders = {p.rpartition("/")[0] for p in came} | _folders(con, table, left)
+        beside = [p for p in sorted(parts) if p.rpartition("/")[0] in folders]
+        near[name, "record_id"] = f"({_rows(con, table, inputs.lake, beside)})"
+        near[name, "export_id"] = f"({_rows(con, table, inputs.lake, came)})"
+    if unknown := gone - found:
+        raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
+    return state, near
+
+
+def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the pieces of exports whose rows left the lake."""
+    rows = con.execute(
+        "select export_id from build.ops.exports anti join memory.lake.exports using (export_id) where lines_used > 0"
+    ).fetchall()
+    return {str(export_id) for (export_id,) in rows}
+
+
+def _exports(con: duckdb.DuckDBPyConnection) -> str:
+    name = delta(_EXPORTS)
+    con.execute(
+        f"create or replace table {name} as (from memory.lake.exports except all from build.ops.exports) "
+        "union all (from build.ops.exports except all from memory.lake.exports)"
+    )
+    return SOME if con.execute(f"select 1 from {name} limit 1").fetchone() else SAME
+
+
+def _left(con: duckdb.DuckDBPyConnection, table: Table, gone: set[str]) -> str | None:
+    """Return a query for the rows of last lines that were read again; None where there are none."""
+    kept = con.execute(
+        "select 1 from duckdb_tables() where database_name = 'work' and schema_name = 'state' and table_name = ?",
+        [f"tail__{table.name}"],
+    ).fetchone()
+    if not kept or not gone:
+        return None
+    ids = ", ".join(map(literal, sorted(gone)))
+    query = f"select * exclude (part) from work.state.{identifier('tail__' + table.name)} where export_id in ({ids})"
+    return query if con.execute(f"select 1 from ({query}) limit 1").fetchone() else None
+
+
+def _folders(con: duckdb.DuckDBPyConnection, table: Table, left: str | None) -> set[str]:
+    if left is None:
+        return set()
+    rows = con.execute(f"select distinct part from work.state.{identifier('tail__' + table.name)}").fetchall()
+    return {path[path.index(f"{table.name}/cluster=") :].rpartition("/")[0] for (path,) in rows}
+
+
+def _table_of(path: str) -> str:
+    return path.partition("/")[0]
+
+
+def _rows(con: duckdb.DuckDBPyConnection, table: Table, lake: Path, parts: Sequence[str], *more: str) -> str:
+    """Return a query for the rows of some parts, with the declared columns and types."""
+    if not parts:
+        columns = ", ".join(f"null::{load.sql_type(c.dtype)} as {identifier(c.name)}" for c in table.columns)
+        return f"select {columns} where false"
+    files = ", ".join(literal(str(lake / part)) for part in parts)
+    return load.lake_rows(con, table, f"[{files}]", *more)

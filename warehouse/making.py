@@ -1,0 +1,212 @@
+"""Make the two files of a build, as a whole or out of the build before: the one that is published, and its work beside it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import duckdb
+
+from warehouse import changes, checks, dictionary, increment, lake_changes, load, publish, runner
+from warehouse.checks import FailedCheck
+from warehouse.inputs import Inputs
+from warehouse.runner import Model, Progress
+from warehouse.session import building
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where a build is made: its file, the work beside it, and the folder for what does not fit in memory."""
+
+    unfinished: Path
+    final: Path
+    work: Path
+    spill: Path
+
+    @property
+    def final_work(self) -> Path:
+        """Where the work lies once the build is finished."""
+        return self.final.with_suffix(publish.WORK)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made: rows by `schema.table` of the models that were made anew, and of all marts; checks that failed."""
+
+    rows: dict[str, int]
+    failed_checks: tuple[FailedCheck, ...]
+
+
+@contextmanager
+def files(data: Path, build_id: str) -> Iterator[Files]:
+    """Give names for the files of a build, and take away what was left of them at the end."""
+    final = publish.folder_of(data) / f"{build_id}{publish.SUFFIX}"
+    found = Files(
+        final.with_name(final.name + publish.UNFINISHED),
+        final,
+        final.with_name(f"{build_id}{publish.WORK}{publish.UNFINISHED}"),
+        publish.folder_of(data) / f"{build_id}{publish.SPILL}",
+    )
+    found.spill.mkdir()
+    try:
+        yield found
+    finally:
+        _forget(found)
+        shutil.rmtree(found.spill, ignore_errors=True)
+
+
+def _forget(found: Files) -> None:
+    for path in (found.unfinished, found.work):
+        path.unlink(missing_ok=True)
+        path.with_name(path.name + ".wal").unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Makes one build.
+
+    Attributes:
+        inputs: lake, exports and settings.
+        models: every model, by name.
+        check_files: folder of checks.
+        basis: hash of everything but the records; the build before must have the same to go on from it.
+        started_at: UTC time.
+        code_version: version of this project.
+        mark: hash of all inputs.
+        began: monotonic time at which it began, seconds.
+        tell: told each finished step and its seconds.
+        memory_limit: for DuckDB; None = from the container's limits.
+        threads: likewise.
+    """
+
+    inputs: Inputs
+    models: Mapping[str, Model]
+    check_files: Path
+    basis: str
+    started_at: datetime
+    code_version: str
+    mark: str | None
+    began: float
+    tell: Progress
+    memory_limit: str | None
+    threads: int | None
+
+    def whole(self, files: Files) -> Made:
+        """Make everything anew.
+
+        Raises:
+            ModelError, CheckError: a model or check is wrong, or memory or spill space ran out.
+            duckdb.Error: the files cannot be written.
+        """
+        _forget(files)
+        with self._session(files) as con:
+            self._timed("inputs", lambda: load.inputs(con, self.inputs))
+            rows = {}
+            for model in runner.order(self.models, load.known()):
+                rows[model.name] = self._timed(model.name, partial(runner.create, con, model))
+            if "marts.interruptions" in self.models:  # other models have no such marts
+                load.mart_macros(con)
+            return self._finish(con, files, rows, None)
+
+    def out_of(self, files: Files, former: Path) -> Made | None:
+        """Make what depends on records that came or went since `former`; None where that cannot be told.
+
+        Args:
+            files: where to make it.
+            former: a finished build with its work.
+
+        Raises:
+            ModelError, CheckError, duckdb.Error: as `whole`.
+        """
+        work = former.with_suffix(publish.WORK)
+        if self.inputs.parts is None or increment.basis_of(work) != self.basis:
+            return None
+        _forget(files)
+        for source, target in ((former, files.unfinished), (work, files.work)):
+            shutil.copyfile(source, target)
+            target.chmod(0o644)
+        with self._session(files) as con:
+            rows = {
+                f"marts.{n}": int(r)
+                for n, r in con.execute(
+                    "select unnest(map_keys(mart_rows)), unnest(map_values(mart_rows)) from build.ops.builds"
+                ).fetchall()
+            }
+            try:
+                state, near = self._timed("inputs", lambda: self._changes(con))
+            except lake_changes.UnknownChangeError:
+                return None
+            change = increment.Increment(con, self.models, state, near, set())
+            for model in runner.order(self.models, load.known()):
+                self._timed(model.name, partial(change.run, model))
+                if change.state[model.name] != increment.SAME:
+                    rows[model.name] = increment.count(con, model.name)
+            return self._finish(con, files, rows, change.replaced)
+
+    def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+        load.lake(con, self.inputs)
+        return lake_changes.find(con, self.inputs)
+
+    @contextmanager
+    def _session(self, files: Files) -> Iterator[duckdb.DuckDBPyConnection]:
+        work = None if self.inputs.parts is None else files.work  # nobody could tell what is new
+        with building(
+            files.unfinished, files.spill, work=work, memory_limit=self.memory_limit, threads=self.threads
+        ) as con:
+            yield con
+
+    def _finish(
+        self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], replaced: set[str] | None
+    ) -> Made:
+        """Write what tells of the build itself, check it, and close its files."""
+        self._record(con, files.final.stem, rows)
+        if "marts.interruptions" in self.models:
+            link = publish.link_of(files.final.parent.parent)
+            changes.record(con, link.resolve() if link.exists() else None, files.final.stem, self.started_at)
+        self._timed("comments", lambda: dictionary.comment(con, self.models, replaced))
+        failed = self._timed("checks", lambda: tuple(checks.run(con, self.check_files)))
+        if not failed:
+            if self.inputs.parts is not None:
+                lake_changes.remember(con, self.inputs, {"basis": self.basis, "build_id": files.final.stem})
+            self._timed("files", lambda: _close(con))
+        return Made(rows, failed)
+
+    def _record(self, con: duckdb.DuckDBPyConnection, build_id: str, rows: Mapping[str, int]) -> None:
+        """Make `ops.builds`, the one table that no SELECT can make: it tells of the build itself."""
+        marts = {name.partition(".")[2]: n for name, n in sorted(rows.items()) if name.startswith("marts.")}
+        con.execute(
+            "create or replace table build.ops.builds as select ? as build_id, ?::timestamptz as started_at, "
+            "?::timestamptz as finished_at, ? as code_version, map(?::varchar[], ?::bigint[]) as mart_rows, "
+            "?::varchar as inputs_sha256",
+            [
+                build_id,
+                self.started_at,
+                self.started_at + timedelta(seconds=time.monotonic() - self.began),
+                self.code_version,
+                list(marts),
+                list(marts.values()),
+                self.mark,
+            ],
+        )
+
+    def _timed(self, step: str, work: Callable[[], T]) -> T:
+        began = time.monotonic()
+        result = work()
+        self.tell(step, time.monotonic() - began)
+        return result
+
+
+def _close(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("use memory")
+    for catalog in ("work", "build"):
+        con.execute(f"checkpoint {catalog}")
+        con.execute(f"detach {catalog}")

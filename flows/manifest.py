@@ -293,13 +293,19 @@ class Manifest:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._db.execute("begin immediate")
         try:
+            self._db.execute("begin immediate")
             yield
-        except BaseException:
-            self._db.execute("rollback")
+            self._db.execute("commit")
+        except BaseException as error:
+            if self._db.in_transaction:  # a full disk has ended it already
+                self._db.execute("rollback")
+            if isinstance(error, sqlite3.OperationalError):
+                text = (
+                    "cannot be written ({}): is there room, and may this user write there? What was read before stays"
+                )
+                raise ManifestError(f"{FILE_NAME} of the data folder {text.format(error)}") from error
             raise
-        self._db.execute("commit")
 
     def _pieces(self, where: str, values: Sequence[object] = ()) -> list[Piece]:
         return [_piece(row) for row in self._rows(where, values)]

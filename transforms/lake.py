@@ -26,6 +26,7 @@ _LONGEST_NAME = 120
 _OUR_NAME = re.compile(r"/b\d{8,}t?-\d{5,}\.parquet$")
 _TAIL_NAME = re.compile(r"/b\d{8,}t-\d{5,}\.parquet$")
 _MAGIC = b"PAR1"
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +108,24 @@ def write(lake: Path, path: str, table: Table, frame: pl.DataFrame) -> Part:
     final = lake / path
     final.parent.mkdir(parents=True, exist_ok=True)
     unfinished = final.with_name(final.name + UNFINISHED)
-    frame.write_parquet(unfinished, compression="zstd", compression_level=1, statistics=True)
+    _write(frame, unfinished)
     with unfinished.open("rb") as handle:
         os.fsync(handle.fileno())
         size = os.fstat(handle.fileno()).st_size
     os.replace(unfinished, final)  # noqa: PTH105 - the one call that makes a part real; tests kill the process around it
     _sync_folder(final.parent)
     return Part(path, table.name, frame.height, size)
+
+
+def _write(frame: pl.DataFrame, path: Path) -> None:
+    try:
+        frame.write_parquet(path, compression="zstd", compression_level=1, statistics=True)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        path.unlink(missing_ok=True)  # where a disk is full, what was begun takes room
+        if number := _OS_ERROR.search(str(error)):  # Polars has no error of its own for a full disk
+            code = int(number[1])
+            raise OSError(code, os.strerror(code), str(path)) from error
+        raise
 
 
 def read(lake: Path, table: Table, paths: Iterable[str]) -> pl.DataFrame:

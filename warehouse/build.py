@@ -90,16 +90,15 @@ def build(
             inputs, runner.load(models), check_files, basis(inputs, code_version), started_at, code_version, mark, began,
             progress or (lambda _step, _seconds: None), memory_limit, threads,
         )  # fmt: skip
-        former = None if force or models != runner.MODELS else publish.newest_work(data)
+        former = None if force or models != runner.MODELS else publish.former(data)
         with making.files(data, build_id) as files:
             made = _made(data, maker, files, former)
             if made.failed_checks:
                 return BuildReport(build_id, None, time.monotonic() - began, made.rows, made.failed_checks)
-            if files.work.exists():
-                publish.finish(files.work, files.final_work)
+            if files.fresh_work.exists():
+                files.fresh_work.replace(files.work)
             publish.finish(files.unfinished, files.final)
             publish.switch(data, files.final)
-            publish.keep_work(data, files.final)
             publish.prune(data, keep)
     return BuildReport(build_id, files.final, time.monotonic() - began, made.rows, published=True)
 

@@ -6,15 +6,15 @@ its header, see `warehouse.slices`; a model without such a header is made anew a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import duckdb
 
+from transforms.tables import TABLES
 from warehouse import runner
 from warehouse.runner import Model
-from warehouse.session import catalog_of, identifier, literal
+from warehouse.session import WORK_SCHEMAS, catalog_of, identifier, literal
 from warehouse.slices import Slice
 
 SAME, SOME, ALL = "same", "some", "all"
@@ -41,15 +41,14 @@ class Increment:
         models: every model, by name.
         state: SAME, SOME or ALL by `schema.table`.
         near: relations to read in place of those of the lake where keys tell which folders or parts can matter.
-        replaced: tables made as a whole, which have lost their comments.
-        rows: rows of the models that were made anew, as far as counted.
+        lake: makes a relation of the lake that is read as a whole, the first time it is.
     """
 
     con: duckdb.DuckDBPyConnection
     models: Mapping[str, Model]
     state: dict[str, str]
     near: Mapping[tuple[str, str], str]
-    replaced: set[str]
+    lake: Callable[[str], None]
 
     def run(self, model: Model) -> None:
         """Make what of a model may have changed.
@@ -86,8 +85,10 @@ class Increment:
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self._columns(n)]
         try:
             for name in sliced:
-                source = self.near.get((name, "+".join(sorted(part.columns))), relation(name))
+                source = self.near.get((name, "+".join(sorted(part.columns)))) or self._whole(name)
                 con.execute(f"create view slice.{name} as select * from {source} as input {_where(part, 'input')}")
+            for name in model.references - set(sliced):
+                self._whole(name)
             con.execute(f"create or replace table memory.delta.fresh as\n{model.sql}\n")
         finally:
             for name in sliced:
@@ -102,15 +103,25 @@ class Increment:
 
     def _run_whole(self, model: Model) -> None:
         con, target = self.con, relation(model.name)
-        if not self._is_looked_at(model.name):
+        for name in model.references:
+            self._whole(name)
+        if model.schema in WORK_SCHEMAS and not self._is_looked_at(model.name):
             con.execute(f"create or replace table {target} as\n{model.sql}\n")
-            self.replaced.add(model.name)
             self.state[model.name] = ALL
             return
         con.execute(f"create or replace table memory.delta.fresh as\n{model.sql}\n")
-        if self._compare(model.name, target):
-            con.execute(f"create or replace table {target} as select * from memory.delta.fresh")
-            self.replaced.add(model.name)
+        if not self._is_looked_at(model.name):
+            self.state[model.name] = ALL
+        elif not self._compare(model.name, target):
+            return
+        con.execute(f"delete from {target}")  # a published table keeps its comments
+        con.execute(f"insert into {target} by name select * from memory.delta.fresh")
+
+    def _whole(self, name: str) -> str:
+        """Return a relation that is read as a whole; those of the lake are made when they are needed."""
+        if name.startswith("lake."):
+            self.lake(name)
+        return relation(name)
 
     def _find_dirty(self, model: Model, part: Slice, changed: list[str]) -> None:
         """Make `delta.dirty`: the values, or the one time, to make a model anew for."""
@@ -150,6 +161,8 @@ class Increment:
         return self.con.execute(f"select 1 from {table} limit 1").fetchone() is None
 
     def _columns(self, name: str) -> frozenset[str]:
+        if name.startswith("lake.") and name != "lake.exports":
+            return frozenset(TABLES[name.removeprefix("lake.")].schema)
         rows = self.con.execute(f"select column_name from (describe {relation(name)})").fetchall()
         return frozenset(str(column) for (column,) in rows)
 
@@ -169,11 +182,17 @@ def count(con: duckdb.DuckDBPyConnection, name: str) -> int:
     return int(row[0]) if row else 0
 
 
-def basis_of(work: Path) -> str | None:
-    """Return the basis that was kept with the work of a build; None where there is none."""
+def take_over(con: duckdb.DuckDBPyConnection, basis: str, build_id: str) -> bool:
+    """Tell whether the work belongs to a build and has the same basis; if so, claim it until it is finished.
+
+    What is written to it counts from its next checkpoint on, so that a killed process leaves it as it was; one that fails
+    otherwise may leave a part, and then nobody takes it over.
+    """
     try:
-        with duckdb.connect(str(work), read_only=True) as con:
-            row = con.execute("select value from state.facts where name = 'basis'").fetchone()
+        rows = con.execute("select name, value from work.state.facts").fetchall()
     except duckdb.Error:
-        return None
-    return str(row[0]) if row else None
+        return False
+    if dict(rows) != {"basis": basis, "build_id": build_id}:
+        return False
+    con.execute("delete from work.state.facts")
+    return True

@@ -61,6 +61,8 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     known = {batch for batches in former.values() for batch in batches}
     parts = inputs.parts or {}
     new = [path for path, batches in sorted(parts.items()) if path not in former and not batches <= known]
+    if any(parts[path] & known for path in new):
+        raise UnknownChangeError("old rows were merged into parts with new ones before a build saw those")
     gone = _gone(con)
     state, near = {_EXPORTS: _exports(con)}, dict[tuple[str, str], str]()
     found = set[str]()
@@ -74,6 +76,7 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
         sources = ([_rows(con, table, inputs.lake, came)] if came else []) + ([left] if left else [])
         if not sources:
             state[name] = SAME
+            near[name, "record_id"] = near[name, "export_id"] = f"({_rows(con, table, inputs.lake, [])})"
             continue
         con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
         state[name] = SOME

@@ -73,6 +73,11 @@ def lake(con: duckdb.DuckDBPyConnection, given: Inputs) -> None:
     """Make the relations of `lake`."""
     for table in TABLES.values():
         lake_table(con, table, given.lake)
+    exports(con, given)
+
+
+def exports(con: duckdb.DuckDBPyConnection, given: Inputs) -> None:
+    """Make `lake.exports`."""
     rows_table(con, "lake", EXPORTS, given.exports)
 
 

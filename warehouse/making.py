@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import duckdb
 
+from transforms.tables import TABLES
 from warehouse import changes, checks, dictionary, increment, lake_changes, load, publish, runner
 from warehouse.checks import FailedCheck
 from warehouse.inputs import Inputs
@@ -25,17 +26,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a build is made: its file, the work beside it, and the folder for what does not fit in memory."""
+    """Where a build is made.
+
+    Attributes:
+        unfinished: its file, while it is made.
+        final: its file.
+        fresh_work: the tables that are not published, while everything is made.
+        work: the same of the newest build.
+        spill: folder for what does not fit in memory.
+    """
 
     unfinished: Path
     final: Path
+    fresh_work: Path
     work: Path
     spill: Path
-
-    @property
-    def final_work(self) -> Path:
-        """Where the work lies once the build is finished."""
-        return self.final.with_suffix(publish.WORK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,12 @@ class Made:
 def files(data: Path, build_id: str) -> Iterator[Files]:
     """Give names for the files of a build, and take away what was left of them at the end."""
     final = publish.folder_of(data) / f"{build_id}{publish.SUFFIX}"
+    work = publish.work_of(data)
     found = Files(
         final.with_name(final.name + publish.UNFINISHED),
         final,
-        final.with_name(f"{build_id}{publish.WORK}{publish.UNFINISHED}"),
+        work.with_name(work.name + publish.UNFINISHED),
+        work,
         publish.folder_of(data) / f"{build_id}{publish.SPILL}",
     )
     found.spill.mkdir()
@@ -65,7 +72,7 @@ def files(data: Path, build_id: str) -> Iterator[Files]:
 
 
 def _forget(found: Files) -> None:
-    for path in (found.unfinished, found.work):
+    for path in (found.unfinished, found.fresh_work):
         path.unlink(missing_ok=True)
         path.with_name(path.name + ".wal").unlink(missing_ok=True)
 
@@ -108,14 +115,15 @@ class Maker:
             duckdb.Error: the files cannot be written.
         """
         _forget(files)
-        with self._session(files) as con:
+        work = None if self.inputs.parts is None else files.fresh_work  # nobody could tell what is new
+        with self._session(files, work) as con:
             self._timed("inputs", lambda: load.inputs(con, self.inputs))
             rows = {}
             for model in runner.order(self.models, load.known()):
                 rows[model.name] = self._timed(model.name, partial(runner.create, con, model))
             if "marts.interruptions" in self.models:  # other models have no such marts
                 load.mart_macros(con)
-            return self._finish(con, files, rows, None)
+            return self._finish(con, files, rows, is_whole=True)
 
     def out_of(self, files: Files, former: Path) -> Made | None:
         """Make what depends on records that came or went since `former`; None where that cannot be told.
@@ -127,14 +135,12 @@ class Maker:
         Raises:
             ModelError, CheckError, duckdb.Error: as `whole`.
         """
-        work = former.with_suffix(publish.WORK)
-        if self.inputs.parts is None or increment.basis_of(work) != self.basis:
-            return None
         _forget(files)
-        for source, target in ((former, files.unfinished), (work, files.work)):
-            shutil.copyfile(source, target)
-            target.chmod(0o644)
-        with self._session(files) as con:
+        shutil.copyfile(former, files.unfinished)
+        files.unfinished.chmod(0o644)
+        with self._session(files, files.work) as con:
+            if not increment.take_over(con, self.basis, former.stem):
+                return None
             rows = {
                 f"marts.{n}": int(r)
                 for n, r in con.execute(
@@ -145,34 +151,41 @@ class Maker:
                 state, near = self._timed("inputs", lambda: self._changes(con))
             except lake_changes.UnknownChangeError:
                 return None
-            change = increment.Increment(con, self.models, state, near, set())
+            change = increment.Increment(con, self.models, state, near, self._lake(con))
             for model in runner.order(self.models, load.known()):
                 self._timed(model.name, partial(change.run, model))
                 if change.state[model.name] != increment.SAME:
                     rows[model.name] = increment.count(con, model.name)
-            return self._finish(con, files, rows, change.replaced)
+            return self._finish(con, files, rows, is_whole=False)
 
     def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-        load.lake(con, self.inputs)
+        load.exports(con, self.inputs)
         return lake_changes.find(con, self.inputs)
 
+    def _lake(self, con: duckdb.DuckDBPyConnection) -> Callable[[str], None]:
+        made = {"lake.exports"}
+
+        def make(name: str) -> None:
+            if name not in made:
+                load.lake_table(con, TABLES[name.removeprefix("lake.")], self.inputs.lake)
+                made.add(name)
+
+        return make
+
     @contextmanager
-    def _session(self, files: Files) -> Iterator[duckdb.DuckDBPyConnection]:
-        work = None if self.inputs.parts is None else files.work  # nobody could tell what is new
+    def _session(self, files: Files, work: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
         with building(
             files.unfinished, files.spill, work=work, memory_limit=self.memory_limit, threads=self.threads
         ) as con:
             yield con
 
-    def _finish(
-        self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], replaced: set[str] | None
-    ) -> Made:
+    def _finish(self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], *, is_whole: bool) -> Made:
         """Write what tells of the build itself, check it, and close its files."""
         self._record(con, files.final.stem, rows)
         if "marts.interruptions" in self.models:
             link = publish.link_of(files.final.parent.parent)
             changes.record(con, link.resolve() if link.exists() else None, files.final.stem, self.started_at)
-        self._timed("comments", lambda: dictionary.comment(con, self.models, replaced))
+        self._timed("comments", lambda: dictionary.comment(con, self.models, None if is_whole else {"ops.builds"}))
         failed = self._timed("checks", lambda: tuple(checks.run(con, self.check_files)))
         if not failed:
             if self.inputs.parts is not None:

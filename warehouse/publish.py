@@ -16,8 +16,8 @@ from warehouse import spill
 SUFFIX = ".duckdb"
 UNFINISHED = ".part"
 SPILL = ".spill"
-WORK = ".work"
-"""Suffix of the tables beside a build that are not published; only the newest build's are kept."""
+WORK = "newest.work"
+"""File beside the builds with the tables of the newest one that are not published: the next build goes on from it."""
 STAMP = "%Y%m%dT%H%M%S%fZ"
 ROLLED_BACK = ".rolled-back"
 """File beside the builds that says which build a rollback published, and instead of which."""
@@ -136,17 +136,15 @@ def remove_unfinished(data: Path) -> None:
     spill.sweep(folder_of(data))
 
 
-def newest_work(data: Path) -> Path | None:
-    """Return the newest build, if its work lies beside it."""
+def work_of(data: Path) -> Path:
+    """Return the file with the tables of the newest build that are not published."""
+    return folder_of(data) / WORK
+
+
+def former(data: Path) -> Path | None:
+    """Return the newest build, if there is work that the next build may go on from."""
     newest = next(reversed(builds(data)), None)
-    return newest.path if newest and newest.path.with_suffix(WORK).exists() else None
-
-
-def keep_work(data: Path, build: Path) -> None:
-    """Remove the work of every build but this one."""
-    for path in folder_of(data).glob(f"*{WORK}"):
-        if path != build.with_suffix(WORK):
-            path.unlink(missing_ok=True)
+    return newest.path if newest and work_of(data).exists() else None
 
 
 def finish(unfinished: Path, final: Path) -> None:

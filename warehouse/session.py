@@ -59,8 +59,13 @@ def building(
         config["threads"] = threads
     with duckdb.connect(":memory:", config=config) as con:
         _utc(con)
-        con.execute(f"attach {literal(str(target))} as build (storage_version {literal(STORAGE_VERSION)})")
-        con.execute(f"attach {literal(':memory:' if work is None else str(work))} as work")
+        # Without a log what is written counts from the checkpoint at the end: killed before, a file stays as it was.
+        options = f"storage_version {literal(STORAGE_VERSION)}, recovery_mode no_wal_writes"
+        con.execute(f"attach {literal(str(target))} as build ({options})")
+        if work is None:
+            con.execute("attach ':memory:' as work")
+        else:
+            con.execute(f"attach {literal(str(work))} as work (recovery_mode no_wal_writes)")
         con.execute("attach ':memory:' as slice")
         con.execute("create schema memory.delta")
         for schema in _SCHEMAS:

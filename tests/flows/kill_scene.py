@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from flows import demo, pipeline
@@ -12,10 +13,24 @@ from tests.flows.kill_help import Site
 from transforms import lake
 from warehouse import publish
 
-LABELS = """
+WINDOW = timedelta(days=7)
+SOURCES = """
 [[sources]]
 path = "exports/labels/*.jsonl"
 collected_at = 2026-11-30T03:05:00Z
+
+[[sources]]
+name = "weekly"
+command = ["sh", "weekly.sh", "{{start}}"]
+window = "7d"
+since = {since}
+cluster = "llm"
+"""
+WEEKLY = """
+echo 'JobID|JobName|User|State|Submit|Start|End|Elapsed|NNodes|NodeList'
+for n in 1 2 3; do
+  echo "${1%T*}-$n|other|bob|COMPLETED|$1|$1|${1%T*}T01:00:00|01:00:00|1|n0$n" | sed 's/-//; s/-//; s/-//'
+done
 """
 
 
@@ -24,15 +39,25 @@ def label(number: int, cause: str = "gpu_faulty") -> str:
     return json.dumps({"interruption_id": f"i{number}", "cause": cause, "made_at": "2026-11-30T03:00:00Z"}) + "\n"
 
 
+def weeks() -> tuple[datetime, datetime]:
+    """Return the beginnings of the last week that is over and of the one two weeks before it."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    this = epoch + (datetime.now(UTC) - timedelta(minutes=15) - epoch) // WINDOW * WINDOW
+    return this - 3 * WINDOW, this - WINDOW
+
+
 def scene(home: Path) -> Site:
     """Make a site and keep four states of its data folder, over exports that are as they will be.
 
-    `empty`: nothing yet. `published`: two builds, and exports that grew, changed and came since, so that the next ingest adds,
-    takes out, writes anew, merges and sets aside. `ingested`: that was done, and there is what killed builds may leave.
+    `empty`: nothing yet. `published`: two builds, and exports that grew, changed and came since, and two weeks that a command was
+    not asked for, so that the next ingest pulls, adds, takes out, writes anew, merges and sets aside. `ingested`: that was done, and there is what killed builds may leave.
     `built`: after the next build, which had one to remove.
     """
     config = demo.prepare(home)
-    config.write_text(config.read_text().replace('data = "data"\n', 'data = "data"\nkeep_builds = 2\n') + LABELS)
+    start = config.read_text().replace('data = "data"\n', 'data = "data"\nkeep_builds = 2\n')
+    first, last = weeks()
+    config.write_text(start + SOURCES.format(since=f"{last:%Y-%m-%dT%H:%M:%SZ}"))
+    (home / "weekly.sh").write_text(WEEKLY)
     site = Site(home)
     site.data.mkdir()
     site.keep("empty")
@@ -41,6 +66,7 @@ def scene(home: Path) -> Site:
     pipeline.build(site.config)
     (home / "exports/labels/second.jsonl").write_text(label(100))
     pipeline.run(site.config)
+    config.write_text(start + SOURCES.format(since=f"{first:%Y-%m-%dT%H:%M:%SZ}"))
     _last_exports(home, later)
     _damage(site)
     site.keep("published")

@@ -205,7 +205,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
 try:
     lake.write(Path(sys.argv[1]), sys.argv[2], table, frame.with_columns(cause=pl.lit("nic")))
 except OSError as error:
-    print("failed:", error)
+    print("failed:", error.strerror)
 """
 
 
@@ -221,8 +221,43 @@ def test_st3_a_write_that_fails_leaves_the_good_file(tmp_path: Path) -> None:
     failed = subprocess.run(
         [sys.executable, "-c", FULL, str(folder), part], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert failed.stdout.startswith("failed:"), failed.stdout + failed.stderr
+    assert failed.stdout == "failed: File too large\n", failed.stdout + failed.stderr
     assert (folder / part).read_bytes() == before
     assert lake.read(folder, TABLES["annotations"], [part]).height == 40
     pipeline.ingest(config(tmp_path))
     assert [p.name for p in folder.rglob("*") if p.is_file()] == [Path(part).name], "what was begun is gone"
+
+
+LITTLE_ROOM = """
+import resource, signal, sys
+from flows.cli import execute
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+sys.exit(execute(["run", "--config", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize(("room", "what"), [(2_000, "parquet.unfinished: File too large"), (6_000, "manifest.sqlite")])
+def test_a_disk_that_is_full_is_said_and_nothing_is_lost(tmp_path: Path, room: int, what: str) -> None:
+    """No file may grow beyond `room`: first no part can be written, then the manifest cannot. A message, no trace; with room
+    again the next ingest reads all.
+    """
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "goodput.toml").write_text(TOML)
+    write(tmp_path, "a.jsonl", labels(*range(200)))
+    pipeline.ingest(config(tmp_path))
+    write(tmp_path, "b.jsonl", labels(*range(200, 1400)))
+    arguments = [sys.executable, "-c", LITTLE_ROOM, str(room), str(tmp_path / "goodput.toml")]
+    ran = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    [error] = [line for line in ran.stderr.splitlines() if line.startswith("error: ")]
+    assert what in error
+    assert "is there room" in error
+    assert "Traceback" not in ran.stderr
+    with opened(tmp_path / "data") as manifest:
+        assert sum(part.rows for part in manifest.parts().values()) == 200, "parts that no commit names do not count"
+    pipeline.ingest(config(tmp_path))
+    assert len(ids(tmp_path)) == 1400
+    check_balance(tmp_path)

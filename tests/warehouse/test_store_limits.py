@@ -32,7 +32,7 @@ GIB = 1 << 30
 MODELS = {
     "intermediate/attempts": """
         select i as attempt, 'gn' || (i % 2048) as node, timestamp '2025-05-01' + interval (i // 2048) hour as started_at
-        from range(40000) as r(i)
+        from range(40960) as r(i)
     """,
     "intermediate/samples": """
         select 'gn' || (i % 2048) as node, timestamp '2025-05-01' + to_seconds(i // 2048 * 18) as at, md5(i::varchar) as text

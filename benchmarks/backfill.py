@@ -1,10 +1,10 @@
-"""A backfill that is killed and disturbed, against one clean run: `python benchmarks/backfill.py FOLDER`.
+"""A backfill that is killed and disturbed, against one clean run: `python benchmarks/backfill.py [FOLDER]`.
 
-FOLDER holds a goodput.toml and the exports it names, as `goodput demo` leaves them; its data folder is not touched. In a copy of the
-configuration, `goodput backfill` loads everything window by window. On the way it is killed (SIGKILL) three times, a reader keeps a
-session open on a build that was published before, and a schedule fires again and again in other processes: `goodput build` at first
-(an ingest between two kills would load all that is left, and nothing would be left to kill), from the third kill on `goodput ingest`
-too. Then another copy is loaded by one `goodput run`, and the digests of both are compared.
+FOLDER holds a goodput.toml and the exports it names, as `goodput demo` leaves them; its data folder is not touched. Without one a small
+replay is made. In a copy of the configuration, `goodput backfill` loads everything window by window. On the way it is killed (SIGKILL)
+three times, a reader keeps a session open on a build that was published before, and a schedule fires again and again in other processes:
+`goodput build` at first (an ingest between two kills would load all that is left, and nothing would be left to kill), from the third kill
+on `goodput ingest` too. Then another copy is loaded by one `goodput run`, and the digests of both are compared.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 from flows.config import load
 from flows.coverage import Survey
 from flows.manifest import opened_to_read
+from flows.replay import generate
 
 ROOT = Path(__file__).resolve().parents[1]
 KILLS = 3
@@ -245,16 +246,16 @@ class _Reader:
 def main() -> int:
     """Print the figures as JSON; exit 1 where something is not as it should be."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds goodput.toml and exports/")
+    parser.add_argument("folder", type=Path, nargs="?", help="holds goodput.toml and exports/; made if not given")
     parser.add_argument("--seed", type=int, default=1, help="what the moments of the kills are drawn from")
     parser.add_argument("--schedule-seconds", type=float, default=20.0, help="pause between two runs of the schedule")
     parser.add_argument("--work", type=Path, help="folder to make for the two copies; a temporary one if not given")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        work = asked.work or Path(folder)
-        figures = measured(
-            asked.folder.resolve(), work.resolve(), seed=asked.seed, schedule_seconds=asked.schedule_seconds
-        )
+        source, work = asked.folder or Path(folder) / "replay", asked.work or Path(folder) / "work"
+        if asked.folder is None:
+            generate(source, seed=11, nodes=48, days=6)
+        figures = measured(source.resolve(), work.resolve(), seed=asked.seed, schedule_seconds=asked.schedule_seconds)
     sys.stdout.write(json.dumps(asdict(figures), indent=2) + "\n")
     return 0 if figures.is_right else 1
 

@@ -246,6 +246,10 @@ class Manifest:
         """Give the room of removed rows back to the disk."""
         self._db.execute("vacuum")
 
+    def batches(self) -> dict[str, str]:
+        """Return the batch of every piece, by its id."""
+        return dict(self._db.execute("select export_id, batch from pieces where status = 'loaded'"))
+
     def part_batches(self) -> dict[str, frozenset[str]]:
         """Return the parts that make up the lake, each with the batches its rows come from."""
         found: dict[str, set[str]] = {}
@@ -301,10 +305,8 @@ class Manifest:
             if self._db.in_transaction:  # a full disk has ended it already
                 self._db.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
-                text = (
-                    "cannot be written ({}): is there room, and may this user write there? What was read before stays"
-                )
-                raise ManifestError(f"{FILE_NAME} of the data folder {text.format(error)}") from error
+                text = f"{FILE_NAME} cannot be written ({error}): is there room in the data folder? What was read stays"
+                raise ManifestError(text) from error
             raise
 
     def _pieces(self, where: str, values: Sequence[object] = ()) -> list[Piece]:

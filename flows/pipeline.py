@@ -191,7 +191,14 @@ def _build(config: Config, progress: BuildProgress | None, *, force: bool = Fals
 
 def inputs_of(config: Config, manifest: Manifest) -> Inputs:
     """Return what a build reads: lake, pieces of exports, settings."""
-    return Inputs(config.data / "lake", manifest.exports(), config.settings_rows(), manifest.part_batches(), manifest.content())
+    return Inputs(
+        config.data / "lake",
+        manifest.exports(),
+        config.settings_rows(),
+        manifest.part_batches(),
+        manifest.batches(),
+        manifest.content(),
+    )
 
 
 def needs_build(config: Config) -> bool:

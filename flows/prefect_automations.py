@@ -25,6 +25,10 @@ HEARTBEAT_SECONDS = 30
 DEAD_SECONDS = 3 * HEARTBEAT_SECONDS
 LOST_SECONDS = 600
 
+_ALIVE = [
+    "prefect.flow-run.Running",
+    "prefect.flow-run.heartbeat",
+]  # a run may be killed before its first heartbeat is sent
 _ENDED = [f"prefect.flow-run.{state}" for state in ("Completed", "Failed", "Cancelled", "Crashed")]
 _OURS = {"prefect.resource.id": f"prefect.tag.{TAG}", "prefect.resource.role": "tag"}
 _CRASHED = {"type": "change-flow-run-state", "state": "CRASHED", "name": "Crashed"}
@@ -37,13 +41,13 @@ def declared() -> list[dict[str, Any]]:
             "name": "goodput ends runs whose process died",
             "description": "A run whose process was killed together with its worker cannot say so: without a sign of life for "
             f"{DEAD_SECONDS} s it is Crashed. It holds nothing that others wait for, and the next run completes its work.",
-            "trigger": _silence("prefect.flow-run.heartbeat", ["prefect.flow-run.heartbeat", *_ENDED], DEAD_SECONDS),
+            "trigger": _silence(_ALIVE, [_ALIVE[1], *_ENDED], DEAD_SECONDS),
             "actions": [{**_CRASHED, "message": f"no sign of life for {DEAD_SECONDS} s: its process was killed"}],
         },
         {
             "name": "goodput ends runs that never began",
             "description": "A worker that was killed while it started a run leaves it Pending.",
-            "trigger": _silence("prefect.flow-run.Pending", ["prefect.flow-run.Running", *_ENDED], LOST_SECONDS),
+            "trigger": _silence(["prefect.flow-run.Pending"], ["prefect.flow-run.Running", *_ENDED], LOST_SECONDS),
             "actions": [{**_CRASHED, "message": f"did not begin within {LOST_SECONDS} s: its worker was killed"}],
         },
         {
@@ -79,14 +83,14 @@ def declared() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _silence(after: str, expect: list[str], seconds: int) -> dict[str, Any]:
+def _silence(after: list[str], expect: list[str], seconds: int) -> dict[str, Any]:
     return {
         "type": "event",
         "posture": "Proactive",
         "match": {"prefect.resource.id": "prefect.flow-run.*"},
         "match_related": _OURS,
         "for_each": ["prefect.resource.id"],
-        "after": [after],
+        "after": after,
         "expect": expect,
         "threshold": 1,
         "within": seconds,

@@ -63,9 +63,13 @@ def source_stale(config: Config, source: str, text: str) -> None:
 
 
 def warehouse_id(config: Config) -> str:
-    """Return a name for the data folder that is the same for every run: the configuration's folder, and a hash that tells two apart."""
+    """Return a name for the data folder that is the same for every run: the configuration's folder, and a hash that tells two apart.
+
+    Keys of artifacts may hold nothing but lower-case letters, digits and dashes, so neither does this.
+    """
     mark = hashlib.sha256(str(config.data.resolve()).encode()).hexdigest()[:8]
-    return f"{_plain(config.base.name) or 'data'}-{mark}"
+    plain = re.sub(r"[^a-z0-9]+", "-", config.base.name.lower()).strip("-")[:60]
+    return f"{plain or 'data'}-{mark}"
 
 
 def _plain(text: str) -> str:

@@ -118,10 +118,11 @@ class Runs:
         self._progress(runs)
         return runs
 
-    def build(self) -> Run:
-        """Have the warehouse built; return the run when it has ended."""
+    def build(self, after: Sequence[Run]) -> Run:
+        """Have the warehouse built after these runs; return the run when it has ended."""
         config = {"config": self._parameters["config"]}
-        run = self._create(self._build, f"build-{self._warehouse}-after-backfill", config, None)
+        mark = _mark([run.name for run in after])
+        run = self._create(self._build, f"build-{self._warehouse}-after-backfill-{mark}", config, None)
         idle_since: float | None = time.monotonic()
         while not run.is_final:
             self._progress([run])
@@ -133,8 +134,7 @@ class Runs:
     def _ask(self, part: Part) -> Run:
         limits = {"start": f"{part.start:%Y-%m-%dT%H:%M:%SZ}", "end": f"{part.end:%Y-%m-%dT%H:%M:%SZ}"}
         parameters = self._parameters | limits | {"build": False}
-        mark = hashlib.sha256(repr(sorted(parameters.items())).encode()).hexdigest()[:8]
-        name = f"backfill-{self._warehouse}-{part.start:%Y-%m-%d}-{mark}"
+        name = f"backfill-{self._warehouse}-{part.start:%Y-%m-%d}-{_mark(sorted(parameters.items()))}"
         return self._create(self._backfill, name, parameters, part)
 
     def _create(self, deployment: UUID, name: str, parameters: dict[str, Any], part: Part | None) -> Run:
@@ -179,6 +179,11 @@ class Runs:
             )
             return None
         return since
+
+
+def _mark(value: object) -> str:
+    """Return eight characters that tell what is asked for from anything else."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:8]
 
 
 @contextmanager

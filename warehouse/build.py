@@ -17,6 +17,9 @@ from warehouse.making import Files, Made, Maker
 from warehouse.runner import Progress
 from warehouse.session import DamagedBuildError, reading
 
+MEMORY = ".models.json"
+"""File beside the builds that keeps what the models select from."""
+
 
 class BuildFailedError(Exception):
     """DuckDB could not make or finish the file of a build: the disk is full, the memory too small."""
@@ -87,7 +90,7 @@ def build(
             return replace(newest, seconds=time.monotonic() - began)
         build_id = publish.new_id(data, started_at)
         maker = Maker(
-            inputs, runner.load(models), check_files, basis(inputs, code_version), started_at, code_version, mark, began,
+            inputs, runner.load(models, publish.folder_of(data) / MEMORY), check_files, basis(inputs, code_version), started_at, code_version, mark, began,
             progress or (lambda _step, _seconds: None), memory_limit, threads,
         )  # fmt: skip
         former = None if force or models != runner.MODELS else publish.former(data)

@@ -121,6 +121,7 @@ class Inputs:
         exports: rows of EXPORTS.
         settings: rows of each table of SETTINGS, by name; an absent one is empty.
         parts: paths of the lake's parts, each with the batches its rows come from; None = whatever lies there.
+        batches: batch of each piece of an export, by its id.
         content: stands for what the lake and `exports` hold; None = unknown, so that every build is made.
     """
 
@@ -128,4 +129,5 @@ class Inputs:
     exports: Rows = ()
     settings: Mapping[str, Rows] = field(default_factory=dict)
     parts: Mapping[str, frozenset[str]] | None = None
+    batches: Mapping[str, str] = field(default_factory=dict)
     content: str | None = None

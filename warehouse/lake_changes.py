@@ -1,7 +1,7 @@
 """What came into the lake and what left it since the build before: rows, and the parts that can hold their like.
 
-A part is never changed, so that two lists of parts tell what is new. A merged part holds rows of batches that were known:
-it says nothing new. Rows leave the lake where an unterminated last line was read again; the rows of such lines lie in parts
+A part is never changed, and each row names the piece of an export that it comes from: pieces that the build before did not
+know are new, and lie in parts that it did not know; such a part may hold rows of others, where parts were merged. Rows leave the lake where an unterminated last line was read again; the rows of such lines lie in parts
 of their own and are kept beside the build. Where anything else left, nothing is known, and everything is built.
 """
 
@@ -32,13 +32,14 @@ def remember(con: duckdb.DuckDBPyConnection, inputs: Inputs, facts: Mapping[str,
     con.execute("create schema if not exists work.state")
     con.execute("create or replace table work.state.facts (name varchar, value varchar)")
     con.executemany("insert into work.state.facts values (?, ?)", sorted(facts.items()))
-    con.execute("create or replace table work.state.parts (path varchar, batches varchar[])")
-    if inputs.parts:
-        rows = [[path, sorted(batches)] for path, batches in sorted(inputs.parts.items())]
-        con.execute(
-            "insert into work.state.parts select unnest(?::varchar[]), unnest(?::varchar[][])",
-            [[r[0] for r in rows], [r[1] for r in rows]],
-        )
+    con.execute(
+        "create or replace table work.state.parts as select unnest(?::varchar[]) as path", [sorted(inputs.parts or ())]
+    )
+    pieces = sorted(inputs.batches.items())
+    con.execute(
+        "create or replace table work.state.pieces as select unnest(?::varchar[]) as export_id, unnest(?::varchar[]) as batch",
+        [[p[0] for p in pieces], [p[1] for p in pieces]],
+    )
     for table in TABLES.values():
         tails = [p for p in inputs.parts or () if _TAIL.search(p) and _table_of(p) == table.name]
         name = f"work.state.{identifier('tail__' + table.name)}"
@@ -57,12 +58,12 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     Raises:
         UnknownChangeError: rows left of which nothing is known.
     """
-    former = dict(con.execute("select path, batches from work.state.parts").fetchall())
-    known = {batch for batches in former.values() for batch in batches}
+    former = {path for (path,) in con.execute("select path from work.state.parts").fetchall()}
+    fresh = _fresh(con, inputs)
+    batches = {inputs.batches[export_id] for export_id in fresh}
     parts = inputs.parts or {}
-    new = [path for path, batches in sorted(parts.items()) if path not in former and not batches <= known]
-    if any(parts[path] & known for path in new):
-        raise UnknownChangeError("old rows were merged into parts with new ones before a build saw those")
+    new = [path for path in sorted(parts) if path not in former and not batches.isdisjoint(parts[path])]
+    con.execute("create table memory.delta.fresh_exports as select unnest(?::varchar[]) as export_id", [sorted(fresh)])
     gone = _gone(con)
     state, near = {_EXPORTS: _exports(con)}, dict[tuple[str, str], str]()
     found = set[str]()
@@ -73,7 +74,8 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
         found |= (
             {str(e) for (e,) in con.execute(f"select distinct export_id from ({left})").fetchall()} if left else set()
         )
-        sources = ([_rows(con, table, inputs.lake, came)] if came else []) + ([left] if left else [])
+        fresh_rows = f"select * from ({_rows(con, table, inputs.lake, came)}) semi join memory.delta.fresh_exports using (export_id)"
+        sources = ([fresh_rows] if came else []) + ([left] if left else [])
         if not sources:
             state[name] = SAME
             near[name, "record_id"] = near[name, "export_id"] = f"({_rows(con, table, inputs.lake, [])})"
@@ -83,16 +85,30 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
         folders = {p.rpartition("/")[0] for p in came} | _folders(con, table, left)
         beside = [p for p in sorted(parts) if p.rpartition("/")[0] in folders]
         near[name, "record_id"] = f"({_rows(con, table, inputs.lake, beside)})"
-        near[name, "export_id"] = f"({_rows(con, table, inputs.lake, came)})"
+        near[name, "export_id"] = f"({fresh_rows})"
     if unknown := gone - found:
         raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
     return state, near
 
 
+def _fresh(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> set[str]:
+    """Return the pieces of exports that the build before did not know.
+
+    Raises:
+        UnknownChangeError: one that it knew was read again, perhaps with other settings.
+    """
+    known = dict(con.execute("select export_id, batch from work.state.pieces").fetchall())
+    fresh = {export_id for export_id, batch in inputs.batches.items() if known.get(export_id) != batch}
+    if again := fresh & known.keys():
+        raise UnknownChangeError(f"{len(again)} pieces of exports were read again")
+    return fresh
+
+
 def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the pieces of exports whose rows left the lake."""
     rows = con.execute(
-        "select export_id from build.ops.exports anti join memory.lake.exports using (export_id) where lines_used > 0"
+        "select export_id from build.ops.exports anti join memory.lake.exports using (export_id) "
+        "where lines_used > 0 or lines_rejected > 0"
     ).fetchall()
     return {str(export_id) for (export_id,) in rows}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -53,8 +55,12 @@ class Model:
         return f"{self.schema}.{self.table}"
 
 
-def load(root: Path = MODELS) -> dict[str, Model]:
+def load(root: Path = MODELS, memory: Path | None = None) -> dict[str, Model]:
     """Read every model below `root`.
+
+    Args:
+        root: folder of models.
+        memory: file that keeps what each model selects from, by the hash of its text, since parsing them takes half a second.
 
     Returns:
         models by `schema.table`.
@@ -63,16 +69,32 @@ def load(root: Path = MODELS) -> dict[str, Model]:
         ModelError: a file is no single SELECT, lacks its grain line, or two files make the same table.
     """
     models: dict[str, Model] = {}
+    known = _remembered(memory)
     for path in sorted(root.rglob("*.sql")):
-        model = read(path, root)
+        model = read(path, root, known)
         if model.name in models:
             raise ModelError(f"{path} and {models[model.name].path} both make {model.name}; rename one of them")
         models[model.name] = model
+    if memory is not None and (found := {_hash(m.sql): sorted(m.references) for m in models.values()}) != known:
+        unfinished = memory.with_name(memory.name + ".part")
+        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        unfinished.replace(memory)
     return models
 
 
-def read(path: Path, root: Path) -> Model:
-    """Read one model file.
+def _remembered(memory: Path | None) -> dict[str, list[str]]:
+    try:
+        return dict(json.loads(memory.read_bytes())) if memory else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _hash(sql: str) -> str:
+    return hashlib.sha256(sql.encode()).hexdigest()
+
+
+def read(path: Path, root: Path, known: Mapping[str, Collection[str]] | None = None) -> Model:
+    """Read one model file; what it selects from is taken from `known`, by the hash of its text, where it stands there.
 
     Raises:
         ModelError: it is no single SELECT, lacks its grain line, or names a table without its schema.
@@ -84,7 +106,8 @@ def read(path: Path, root: Path) -> Model:
     grain = sql.split("\n", 1)[0]
     if not grain.startswith("-- One row"):
         raise ModelError(f"{path}: its first line must say what a row is: `-- One row per ...`")
-    references = frozenset(references_of(path, sql))
+    remembered = (known or {}).get(_hash(sql))
+    references = frozenset(references_of(path, sql) if remembered is None else remembered)
     try:
         sliced = slices.read(sql)
     except slices.SliceError as error:

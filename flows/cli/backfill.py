@@ -153,7 +153,7 @@ def _here(settings: facts.Config, request: Request, plan: Plan, *, build: bool, 
 
 def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: bool, json: bool) -> int:
     """Have the work done by runs on the Prefect server, a day each, and wait for them."""
-    from flows import prefect_events, prefect_runs
+    from flows import pipeline, prefect_events, prefect_runs
     from flows.backfill import by_day
 
     parts = [prefect_runs.Part(*day) for day in by_day(plan)]
@@ -163,11 +163,12 @@ def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: b
     }  # fmt: skip
     built = None
     try:
-        with prefect_runs.connected() as client, Shown(len(parts), "run") as shown:
+        with facts.expected_errors(), prefect_runs.connected() as client, Shown(len(parts), "run") as shown:
             name = prefect_events.warehouse_id(settings)
             runs = prefect_runs.Runs(client, parameters, name, shown.runs, note)
             ended = runs.backfill(parts, request.max_active)
-            built = runs.build() if build else None
+            if build and (ended or pipeline.needs_build(settings)):
+                built = runs.build(ended)
     except prefect_runs.ServerError as error:
         raise CommandError(str(error)) from None
     left = _left_of(settings, request, plan)
@@ -177,7 +178,7 @@ def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: b
     else:
         text.say_runs(ended, built)
     for run in bad[:MAX_LISTED]:
-        fail(f"run {run.name}: {run.state}{': ' if run.message else ''}{run.message}")
+        fail(": ".join(filter(None, (f"run {run.name}", run.state, run.message.partition("\n")[0]))))
     for one in left[:MAX_LISTED]:
         fail(one)
     if bad or left:

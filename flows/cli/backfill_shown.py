@@ -55,7 +55,8 @@ class Shown:
         """Show what has become of the runs that were asked for."""
         self._failed = sum(r.is_final and not r.is_completed for r in runs)
         active = [f"{r.name} {r.state}" for r in runs if not r.is_final]
-        self._show(sum(r.is_final for r in runs), ", ".join(active))
+        done = sum(r.is_final for r in runs) if any(r.part for r in runs) else self._total
+        self._show(done, ", ".join(active))
 
     def wait_for(self, holder: object) -> None:
         """Say whom the work waits for."""
@@ -67,7 +68,7 @@ class Shown:
             self._bar.update(self._task, completed=done, total=self._total, description=clean(text))
         elif time.monotonic() - self._said >= _SAID_SECONDS:
             self._said = time.monotonic()
-            note(f"{done:,} of {counted(self._total, self._thing)} done; {text} ...")
+            note(f"{done:,} of {counted(self._total, self._thing)} done{'; ' if text else ''}{text} ...")
 
 
 def _bar() -> Progress:

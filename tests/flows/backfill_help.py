@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from flows.backfill import BackfillReport, Plan, Reprocess, carry_out, plan
 from flows.config import Config, parse
 from flows.coverage import State, coverage
 from flows.manifest import opened_to_read
-from tests.flows.ingest_help import label
+from tests.flows.ingest_help import ROOT, label
 
 NOW = datetime(2026, 1, 20, tzinfo=UTC)
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 8, tzinfo=UTC)
@@ -81,3 +83,43 @@ def backfilled(home: Path, text: str = DAILY, now: datetime = NOW, **options: ob
 
 def worked_on(report: BackfillReport) -> list[str]:
     return [f"{o.source} {o.window} {o.status}" for o in report.outcomes]
+
+
+COMMAND = """
+[clusters.c1]
+zone = "UTC"
+[[sources]]
+name = "pulled"
+command = ["sh", "ask.sh", "{start_utc}"]
+window = "1d"
+since = 2026-01-01T00:00:00Z
+"""
+
+
+def asking(home: Path, script: str) -> None:
+    """Let the command do `script`; $1 is the begin of the window, and each call is noted in `asked`."""
+    home.mkdir(exist_ok=True)
+    (home / "ask.sh").write_text(f'echo "$1" >> asked\n{script}\n')
+
+
+PRINTS = """printf '{"interruption_id": "%s", "cause": "gpu_faulty", "made_at": "%s"}\\n' "$1" "$1" """
+
+
+def asked(home: Path) -> list[str]:
+    return [line[:10] for line in (home / "asked").read_text().splitlines()]
+
+
+KILLED = """
+import sys
+from datetime import datetime
+from flows.backfill import carry_out
+from flows.config import load
+from tests.flows.backfill_help import END, NOW, START
+print("begun", flush=True)
+carry_out(load(sys.argv[1]), start=START, end=END, build=False, clock=lambda: NOW, wait_seconds=30)
+"""
+
+
+def start_one(home: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", KILLED, str(home / "goodput.toml")]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)

@@ -16,7 +16,7 @@ from pathlib import Path
 from flows.config import Config, load
 from flows.manifest import opened
 from transforms import lake
-from warehouse import publish
+from warehouse import build, publish
 from warehouse.digest import digest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,7 +129,7 @@ class Site:
             read = {e["path"] for e in manifest.exports()}  # of what commands printed, with what was asked for twice
         owned |= {p.path.relative_to(self.data).as_posix() for p in builds}
         owned |= {"writer.lock", "manifest.sqlite", "warehouse.duckdb", "builds/.lock"}
-        may_be = {f"builds/{publish.ROLLED_BACK}", f"builds/{builds[-1].build_id}{publish.WORK}"}
+        may_be = {f"builds/{name}" for name in (publish.ROLLED_BACK, publish.WORK, build.MEMORY)}
         may_be |= {Path(p).relative_to(self.data).as_posix() for p in read if p.startswith(f"{self.data}/landing/")}
         there = {p.relative_to(self.data).as_posix() for p in self.data.rglob("*") if p.is_symlink() or not p.is_dir()}
         there |= {p.relative_to(self.data).as_posix() for p in publish.folder_of(self.data).iterdir()}

@@ -5,7 +5,6 @@ Reads a job a line from standard input and answers each with a line, both JSON; 
 
 from __future__ import annotations
 
-import functools
 import importlib
 import json
 import os
@@ -17,7 +16,6 @@ from typing import Any
 
 from flows import cli
 from tests.flows.kill_steps import Steps
-from warehouse import runner
 
 WARM = (
     "flows.pipeline",
@@ -32,10 +30,6 @@ def main() -> None:
     """Answer until standard input ends."""
     for name in WARM:
         importlib.import_module(name)
-    runner.load = functools.cache(
-        runner.load
-    )  # parsing the models takes a fifth of a small build, and they do not change
-    runner.load(runner.MODELS)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_answer(json.loads(line))) + "\n")
         sys.stdout.flush()

@@ -27,12 +27,12 @@ _DATABASE = re.compile(
     re.IGNORECASE,
 )
 _NAMES = (
-    (re.compile(r"\d{8}T\d{6,}Z?"), "ID"),
+    (re.compile(r"\d{8}T[\d.]+Z"), "ID"),
     (re.compile(r"\bb\d{8}t?-\d+"), "PART"),
     (re.compile(r"(?<=lake/).+(?=/PART)|(?<=lake/)[^.]+$"), "FOLDER"),
     (re.compile(r"(?<=\.warehouse\.duckdb\.).+|(?<=\.rolled-back\.).+|(?<=\.reading-)\w+"), "SESSION"),
     (re.compile(r"(?<=/\.)[0-9a-f]{16}(?=\.unfinished)"), "RANDOM"),
-    (re.compile(r"\d{4,}[-\dTZ:.]*(?=\D|$)"), "N"),
+    (re.compile(r"\d{4}-\d\d-\d\d"), "DAY"),
 )
 
 

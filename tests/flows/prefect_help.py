@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -154,22 +153,6 @@ class Prefect:
     def delete(self, path: str) -> None:
         answer = self.ask("DELETE", path)
         assert answer.is_success, answer.text
-
-    def looked_at(self, browser: str, path: str, picture: Path) -> str:
-        """Look at a page in a browser; keep a picture and return what its elements hold."""
-        with tempfile.TemporaryDirectory() as profile:
-            common = [
-                browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-                f"--user-data-dir={profile}", "--window-size=1500,1000", "--virtual-time-budget=20000",
-            ]  # fmt: skip
-            address, options = (
-                self.env["PREFECT_UI_URL"] + path,
-                {"timeout": 120, "capture_output": True, "check": True},
-            )
-            subprocess.run([*common, f"--screenshot={picture}", address], **options)
-            dom = subprocess.run([*common, "--dump-dom", address], **options)
-        return str(dom.stdout.decode("utf-8", "replace"))
 
     def deployment(self, flow: str) -> Row:
         found: Row = self.get(f"/deployments/name/{flow}/goodput")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -24,14 +21,14 @@ from tests.flows.backfill_help import (
     backfilled,
     config,
     planned,
+    start_one,
     todo,
     told,
     worked_on,
     write,
 )
-from tests.flows.ingest_help import ROOT, check_balance, ids, label
+from tests.flows.ingest_help import check_balance, ids, label
 from tests.flows.ingest_help import rows as lake_rows
-from transforms import lake
 
 BROKEN = b"\x1f\x8b\x08 this is no gzip"
 FORMATTED = DAILY + 'format = "annotations"\n'
@@ -214,143 +211,6 @@ def test_a_plan_is_cut_into_days_that_do_not_share_a_window(tmp_path: Path) -> N
     assert (begin, end, windows) == (START, END, 3), (
         "a week from Thursday to Thursday, as weeks of seconds since 1970 are"
     )
-
-
-COMMAND = """
-[clusters.c1]
-zone = "UTC"
-[[sources]]
-name = "pulled"
-command = ["sh", "ask.sh", "{start_utc}"]
-window = "1d"
-since = 2026-01-01T00:00:00Z
-"""
-
-
-def asking(home: Path, script: str) -> None:
-    """Let the command do `script`; $1 is the begin of the window, and each call is noted in `asked`."""
-    home.mkdir(exist_ok=True)
-    (home / "ask.sh").write_text(f'echo "$1" >> asked\n{script}\n')
-
-
-PRINTS = """printf '{"interruption_id": "%s", "cause": "gpu_faulty", "made_at": "%s"}\\n' "$1" "$1" """
-
-
-def asked(home: Path) -> list[str]:
-    return [line[:10] for line in (home / "asked").read_text().splitlines()]
-
-
-def test_a_command_is_asked_for_each_window_once(tmp_path: Path) -> None:
-    asking(tmp_path, PRINTS)
-    report = backfilled(tmp_path, COMMAND)
-    assert worked_on(report) == [f"pulled 2026-01-0{d} loaded" for d in range(1, 8)]
-    assert sorted(asked(tmp_path)) == [f"2026-01-0{d}" for d in range(1, 8)]
-    assert ids(tmp_path) == [f"2026-01-0{d}T00:00:00Z" for d in range(1, 8)]
-    assert worked_on(backfilled(tmp_path, COMMAND)) == []
-
-
-def test_a_failed_pull_is_tried_again_alone_when_asked(tmp_path: Path) -> None:
-    asking(tmp_path, f'case "$1" in 2026-01-03*) echo "no connection" >&2; exit 3;; esac\n{PRINTS}')
-    report = backfilled(tmp_path, COMMAND)
-    assert [(str(o.window), o.status) for o in report.failed] == [("2026-01-03", "failed")]
-    assert "no connection" in report.failed[0].message
-    assert told(tmp_path, COMMAND)["pulled 2026-01-03"].startswith("failed: ")
-    (tmp_path / "asked").unlink()
-    asking(tmp_path, PRINTS)
-    assert worked_on(backfilled(tmp_path, COMMAND)) == []
-    assert worked_on(backfilled(tmp_path, COMMAND, reprocess="failed")) == ["pulled 2026-01-03 loaded"]
-    assert asked(tmp_path) == ["2026-01-03"]
-    assert len(ids(tmp_path)) == 7
-
-
-def test_a_source_whose_system_is_down_is_left_alone_and_the_others_go_on(tmp_path: Path) -> None:
-    asking(tmp_path, "exit 3")
-    write(tmp_path, 7)
-    text = COMMAND + DAILY.partition('zone = "UTC"\n')[2]
-    report = backfilled(tmp_path, text, max_active=1)
-    assert [o.status for o in report.outcomes if o.source == "pulled"] == ["failed"] * 3 + ["left"] * 4
-    assert len(asked(tmp_path)) == 3
-    assert ids(tmp_path) == ["i7"]
-
-
-def test_at_most_so_many_commands_run_at_once(tmp_path: Path) -> None:
-    count = 'mkdir -p running; touch "running/$1"; ls running | wc -l >> most; sleep 0.2; rm "running/$1"\n'
-    asking(tmp_path, count + PRINTS)
-    backfilled(tmp_path, COMMAND, max_active=3)
-    most = [int(n) for n in (tmp_path / "most").read_text().split()]
-    assert 1 < max(most) <= 3
-
-
-def test_all_asks_again_and_the_rows_stay_the_same(tmp_path: Path) -> None:
-    asking(tmp_path, PRINTS)
-    backfilled(tmp_path, COMMAND)
-    before = lake_rows(tmp_path)
-    report = backfilled(tmp_path, COMMAND, reprocess="all")
-    assert len(report.outcomes) == 7
-    assert sorted(asked(tmp_path)) == sorted([f"2026-01-0{d}" for d in range(1, 8)] * 2)
-    assert lake_rows(tmp_path) == before
-
-
-def test_another_command_is_asked_for_what_the_former_printed(tmp_path: Path) -> None:
-    asking(tmp_path, PRINTS)
-    backfilled(tmp_path, COMMAND)
-    assert len(todo(tmp_path, COMMAND.replace('"{start_utc}"', '"{start_utc}", "-v"'))) == 7
-
-
-def test_an_open_window_of_a_command_is_not_asked_for(tmp_path: Path) -> None:
-    asking(tmp_path, PRINTS)
-    report = backfilled(tmp_path, COMMAND + 'delay = "1h"\n', now=at(3, 0) + timedelta(minutes=30))
-    assert worked_on(report) == ["pulled 2026-01-01 loaded"]
-
-
-KILLED = """
-import sys
-from datetime import datetime
-from flows.backfill import carry_out
-from flows.config import load
-from tests.flows.backfill_help import END, NOW, START
-print("begun", flush=True)
-carry_out(load(sys.argv[1]), start=START, end=END, build=False, clock=lambda: NOW, wait_seconds=30)
-"""
-
-
-def start_one(home: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", KILLED, str(home / "goodput.toml")]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_the_rest_is_done_by_the_next(tmp_path: Path) -> None:
-    """Killed (SIGKILL) at eight moments one after the other, in work or in waiting for a command, then left in peace."""
-    text = COMMAND + DAILY.partition('zone = "UTC"\n')[2] + OTHER
-    asking(tmp_path, f"sleep 0.1; {PRINTS}")
-    for day in range(1, 8):
-        write(tmp_path, day, *range(day, 40))
-        write(tmp_path, day, *range(day * 2, 30), name="other")
-    config(tmp_path, text)
-    for number in range(8):
-        with start_one(tmp_path) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(0.15 * number)
-            process.kill()
-    report = backfilled(tmp_path, text, reprocess="failed")
-    assert not report.failed
-    assert todo(tmp_path, text, "failed") == []
-    calm = tmp_path / "calm"
-    asking(calm, PRINTS)
-    (calm / "exports").mkdir()
-    for path in (tmp_path / "exports").iterdir():
-        (calm / "exports" / path.name).write_bytes(path.read_bytes())
-    backfilled(calm, text)
-    assert distinct(tmp_path) == distinct(calm)
-    check_balance(tmp_path)
-
-
-def distinct(home: Path) -> set[tuple[object, ...]]:
-    """Records, without when they were collected: a command is asked when it is asked, and once more if it was killed."""
-    frame = lake.scan(home / "data/lake", "annotations").drop("export_id", "collected_at").unique().collect()
-    return {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in frame.rows()}
 
 
 def test_two_at_once_share_the_work(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ def test_killed_and_disturbed_it_ends_as_one_clean_run(tmp_path: Path) -> None:
     script = [sys.executable, str(ROOT / "benchmarks" / "backfill.py"), str(tmp_path / "replay")]
     done = subprocess.run(
         [*script, "--schedule-seconds", "1", "--work", str(tmp_path / "work")],
-        cwd=ROOT, check=False, capture_output=True, text=True, timeout=600,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.stdout, done.stderr
     figures = json.loads(done.stdout)

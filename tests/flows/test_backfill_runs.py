@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows import prefect_runs
+from flows import prefect_events, prefect_runs
 from flows.backfill import carry_out
 from flows.config import load
 from tests.flows.backfill_help import config, told, write
@@ -220,7 +220,7 @@ def test_a_build_that_fails_is_told(home: Path, server: Server, goodput: Goodput
     server.ends_as[""] = "CRASHED"
     ran = goodput("backfill", *JANUARY)
     assert ran.code == 1
-    assert re.search(r"error: run build-\S+-after-backfill-1: Crashed: as told", ran.err)
+    assert re.search(r"error: run build-\S+-after-backfill-[0-9a-f]{8}-1: Crashed: as told", ran.err)
 
 
 def test_everything_is_in_json(home: Path, server: Server, goodput: Goodput) -> None:
@@ -243,3 +243,12 @@ def test_a_server_that_is_not_there_stops_it_before_anything_is_touched(
     assert "--here" in ran.err
     assert not (home / "data").exists()
     assert goodput("backfill", *JANUARY, "--here", "--no-build").code == 0
+
+
+def test_the_name_of_a_warehouse_can_stand_in_keys_and_tells_two_apart(tmp_path: Path) -> None:
+    """Keys of Prefect's artifacts hold lower-case letters, digits and dashes only: a run fails over any other."""
+    names = [
+        prefect_events.warehouse_id(config(tmp_path / name)) for name in ("My_Data.Folder", "my-data-folder", "__")
+    ]
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names), names
+    assert len(set(names)) == 3

@@ -66,6 +66,18 @@ def test_waiting_is_bounded_and_pays_off(tmp_path: Path) -> None:
     process.communicate(timeout=30)
 
 
+def test_a_wait_is_told_once_after_a_second_with_the_holder(tmp_path: Path) -> None:
+    process = holding(tmp_path, seconds=2.5)
+    told: list[lease.Holder] = []
+    with lease.hold(tmp_path, "build", wait_seconds=60, on_wait=told.append):
+        pass
+    assert [(h.pid, h.command) for h in told] == [(process.pid, "ingest")]
+    process.communicate(timeout=30)
+    with lease.hold(tmp_path, "build", wait_seconds=60, on_wait=told.append):
+        pass
+    assert len(told) == 1, "nobody was waited for"
+
+
 def test_two_calls_in_one_process_exclude_each_other_too(tmp_path: Path) -> None:
     with lease.hold(tmp_path, "ingest"), pytest.raises(BusyError), lease.hold(tmp_path, "build"):
         pass

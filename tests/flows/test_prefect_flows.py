@@ -16,6 +16,7 @@ import pytest
 from flows import demo
 from flows.cli import execute
 from flows.reports import IngestReport
+from tests.flows.pulling_help import HEADER, JOB
 
 FLOWS = ("build", "ingest", "maintain", "report")
 
@@ -107,7 +108,7 @@ def test_a_backfill_loads_the_period_and_says_what_it_could_not(
     config = demo.prepare(tmp_path / "demo")
     prefect_flows.backfill(start="2020-01-01", end="2026-12-31", config=config)
     assert digest(config.parent) == expected
-    with pytest.raises(prefect_flows.RunFailedError, match="2026-05-03T00:00:00Z is not after"):
+    with pytest.raises(prefect_flows.RunFailedError, match="2026-05-02T00:00:00Z is not after"):
         prefect_flows.backfill(start="2026-05-03", end="2026-05-01", config=config)
     with pytest.raises(prefect_flows.RunFailedError, match="sact"):
         prefect_flows.backfill(start="2026-05-03", end="2026-05-04", config=config, sources=("sact",))
@@ -132,16 +133,20 @@ def test_stale_sources_are_told_of_by_the_report(
 ) -> None:
     told = []
     monkeypatch.setattr(prefect_flows.prefect_events, "emit_event", lambda event, **facts: told.append((event, facts)))
-    config = demo.prepare(tmp_path / "demo")  # exports of years ago
+    config = tmp_path / "demo" / "goodput.toml"
+    config.parent.mkdir()
+    config.write_text('[clusters.c1]\nzone = "UTC"\n[[sources]]\nname = "jobs"\npath = "sacct_{collected_at}.txt"\n')
+    (config.parent / "sacct_2025-05-04.txt").write_text(f"{HEADER}\n{JOB.format(n=1)}\n")
     prefect_flows.ingest(config=config)
     prefect_flows.build(config=config)
     prefect_flows.report(config=config)
     changed, *stale = told
     assert changed[0] == "goodput.lake.changed"
     assert changed[1]["resource"]["prefect.resource.id"].startswith("goodput.warehouse.demo-")
-    assert stale
-    assert {event for event, _ in stale} == {"goodput.source.stale"}
-    assert all("nothing new for" in facts["payload"]["text"] for _, facts in stale)
+    ((event, facts),) = stale
+    assert event == "goodput.source.stale"
+    assert facts["resource"]["prefect.resource.name"] == "jobs"
+    assert facts["payload"]["text"].startswith("jobs: nothing new for ")
 
 
 @pytest.mark.parametrize("name", FLOWS)

@@ -88,7 +88,7 @@ def test_two_files_for_one_table_are_refused(write_models: WriteModels) -> None:
 def test_what_duckdb_refuses_names_the_file_and_leaves_nothing(make: Build, data: Path) -> None:
     with pytest.raises(ModelError, match=r"(?s)marts/a\.sql: .*no_such_column"):
         make({"marts/a": "select no_such_column from settings.clusters"})
-    assert [p.name for p in publish.folder_of(data).iterdir()] == [".lock"]
+    assert {p.name for p in publish.folder_of(data).iterdir()} == {".lock", ".models.json"}
 
 
 @pytest.mark.parametrize("table", [*TABLES.values(), EXPORTS], ids=lambda t: t.name)
@@ -221,7 +221,11 @@ def test_a_build_larger_than_its_memory_spills(make: Build, data: Path) -> None:
     )
     assert report.published
     assert query.rows(publish.link_of(data), "from marts.a") == [{"n": 3_000_000}]
-    assert sorted(p.name for p in publish.folder_of(data).iterdir()) == [".lock", f"{report.build_id}.duckdb"]
+    assert sorted(p.name for p in publish.folder_of(data).iterdir()) == [
+        ".lock",
+        ".models.json",
+        f"{report.build_id}.duckdb",
+    ]
 
 
 def test_a_build_without_room_fails_alone_and_names_the_setting(

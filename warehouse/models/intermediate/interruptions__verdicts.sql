@@ -60,7 +60,7 @@ select
     end as hardware,
     case
         when cause <> 'unknown' then null
-        when node_names is null then 'the scheduler names no nodes'
+        when not is_placed then 'the scheduler names no nodes'
         when not has_telemetry then 'no hardware events of this cluster were loaded'
         when has_hints
             then concat(

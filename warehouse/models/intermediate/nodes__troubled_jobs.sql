@@ -9,14 +9,16 @@ with troubled as (
 
 held as (
     select
-        cluster,
-        unnest(node_names) as node,
-        state,
-        started_at,
-        ended_at,
-        observed_until
-    from staging.scheduler__attempts
-    where started_at is not null and node_names is not null
+        attempts.cluster,
+        unnest(host_lists.nodes) as node,
+        attempts.state,
+        attempts.started_at,
+        attempts.ended_at,
+        attempts.observed_until
+    from staging.scheduler__attempts as attempts
+    inner join staging.scheduler__host_lists as host_lists
+        on attempts.cluster = host_lists.cluster and attempts.node_list = host_lists.node_list
+    where attempts.started_at is not null
 )
 
 select held.*

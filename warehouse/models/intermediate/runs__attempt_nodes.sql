@@ -8,17 +8,19 @@
 -- Dirty: where attempts.observed_until + to_seconds(horizon.seconds + 1) >= changed.started_at
 with held as (
     select
-        cluster,
-        run_id,
-        record_id,
-        unnest(node_names) as node,
-        started_at,
-        ended_at,
-        observed_until,
+        attempts.cluster,
+        attempts.run_id,
+        attempts.record_id,
+        unnest(host_lists.nodes) as node,
+        attempts.started_at,
+        attempts.ended_at,
+        attempts.observed_until,
         -- An attempt without length must not find its own start.
-        observed_until + if(started_at = observed_until, interval 1 microsecond, interval 0 second) as free_from
-    from intermediate.runs__attempts
-    where node_names is not null
+        attempts.observed_until
+        + if(attempts.started_at = attempts.observed_until, interval 1 microsecond, interval 0 second) as free_from
+    from intermediate.runs__attempts as attempts
+    inner join staging.scheduler__host_lists as host_lists
+        on attempts.cluster = host_lists.cluster and attempts.node_list = host_lists.node_list
 ),
 
 followed as materialized (

@@ -4,12 +4,14 @@
 -- Poisson interval. Nodes without exposure have no rate.
 with held as (
     select
-        cluster,
-        unnest(node_names) as node,
-        epoch(observed_until)::bigint - epoch(started_at)::bigint as seconds,
-        record_id
-    from staging.scheduler__attempts
-    where started_at is not null and node_names is not null
+        attempts.cluster,
+        unnest(host_lists.nodes) as node,
+        epoch(attempts.observed_until)::bigint - epoch(attempts.started_at)::bigint as seconds,
+        attempts.record_id
+    from staging.scheduler__attempts as attempts
+    inner join staging.scheduler__host_lists as host_lists
+        on attempts.cluster = host_lists.cluster and attempts.node_list = host_lists.node_list
+    where attempts.started_at is not null
 ),
 
 exposure as (

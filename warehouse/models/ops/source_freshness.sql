@@ -7,7 +7,7 @@ with exports as (
         coalesce(per_export.records, 0) as records,
         per_export.newest_record_at
     from lake.exports as exports
-    left join intermediate.exports__counts as per_export
+    left join staging.exports__counts as per_export
         on exports.export_id = per_export.export_id
 ),
 
@@ -17,7 +17,7 @@ flag_counts as (
         exports.cluster,
         flags.flag,
         sum(flags.records)::bigint as records
-    from intermediate.exports__flags as flags
+    from staging.exports__flags as flags
     inner join exports
         on flags.export_id = exports.export_id
     group by exports.source, exports.cluster, flags.flag

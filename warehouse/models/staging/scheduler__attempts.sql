@@ -3,7 +3,7 @@
 -- the collection where Elapsed was not exported. An end before the start is flagged, and the attempt enters no run; an
 -- end after the next start of the same job is clipped to it: a job runs once at a time. GPUs that no record names are
 -- taken from the cluster's gpus_per_node and flagged `gpus_assumed`; so are those of a cluster whose Slurm never
--- accounts for GPUs.
+-- accounts for GPUs. Its nodes are those of its `node_list`, see staging.scheduler__host_lists.
 -- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
 -- Whole: staging.scheduler__host_lists
 -- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from delta.staging__scheduler__records
@@ -43,7 +43,7 @@ sized as (
         merged.* exclude (gpus, node_count, flags, collected_at),
         merged.collected_at as last_seen_at,
         coalesce(merged.ended_at < merged.started_at, false) as is_reversed,
-        host_lists.nodes as node_names,
+        host_lists.nodes is not null as is_placed,
         coalesce(merged.node_count, len(host_lists.nodes)) as nodes,
         if(
             (merged.gpus is null or not accounting.is_counting_gpus) and clusters.gpus_per_node is not null,

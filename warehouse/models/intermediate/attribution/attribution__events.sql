@@ -11,7 +11,8 @@
 -- Dirty: union all select index.interruption_id from delta.intermediate__hardware__events as events
 -- Dirty: inner join intermediate.attribution__own_windows as own using (evidence_class)
 -- Dirty: inner join intermediate.interruptions__index as index on events.cluster = index.cluster
--- Dirty: and events.occurred_at between index.ended_at - to_seconds(own.before_seconds) and index.ended_at + to_seconds(own.after_seconds)
+-- Dirty: and events.occurred_at >= index.ended_at - to_seconds(own.before_seconds)
+-- Dirty: and events.occurred_at <= index.ended_at + to_seconds(own.after_seconds)
 -- Dirty: union all select interruption_id from intermediate.interruptions__index
 -- Dirty: where record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
 with windows as (

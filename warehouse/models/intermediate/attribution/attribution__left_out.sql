@@ -4,10 +4,9 @@
 with followed as (
     select
         record_id,
-        run_id,
-        node_names,
+        node_list,
         lead(attempt_record_id) over (partition by run_id order by run_attempt) as next_record_id,
-        lead(node_names) over (partition by run_id order by run_attempt) as next_node_names
+        lead(node_list) over (partition by run_id order by run_attempt) as next_node_list
     from intermediate.runs__attempts
 ),
 
@@ -46,27 +45,71 @@ planned as (
     group by index.interruption_id
 ),
 
-compared as (
+pairs as (
     select
         index.interruption_id,
         index.cluster,
-        index.ended_at,
         index.next_started_at,
         followed.next_record_id,
-        len(followed.node_names) as nodes,
-        list_filter(
-            followed.node_names,
-            lambda n: not list_contains(followed.next_node_names, n)
-            and not list_contains(coalesce(planned.nodes, []), n)
-        ) as left_out
+        followed.next_node_list,
+        own.nodes
     from intermediate.interruptions__index as index
     inner join followed
         on index.record_id = followed.record_id
+    inner join staging.scheduler__host_lists as own
+        on index.cluster = own.cluster and followed.node_list = own.node_list
+    semi join staging.scheduler__host_lists as next_lists
+        on index.cluster = next_lists.cluster and followed.next_node_list = next_lists.node_list
+    where len(own.nodes) >= 2
+),
+
+held as (
+    select
+        pairs.interruption_id,
+        pairs.cluster,
+        pairs.next_node_list,
+        unnest(pairs.nodes) as node
+    from pairs
+),
+
+held_next as (
+    select
+        host_lists.cluster,
+        host_lists.node_list,
+        unnest(host_lists.nodes) as node
+    from staging.scheduler__host_lists as host_lists
+    semi join pairs
+        on host_lists.cluster = pairs.cluster and host_lists.node_list = pairs.next_node_list
+),
+
+absent as (
+    select
+        held.interruption_id,
+        list(held.node order by held.node) as nodes
+    from held
+    anti join held_next
+        on
+            held.cluster = held_next.cluster
+            and held.next_node_list = held_next.node_list
+            and held.node = held_next.node
+    group by held.interruption_id
+),
+
+compared as (
+    select
+        pairs.interruption_id,
+        pairs.cluster,
+        pairs.next_started_at,
+        pairs.next_record_id,
+        len(pairs.nodes) as nodes,
+        list_filter(
+            coalesce(absent.nodes, []), lambda n: not list_contains(coalesce(planned.nodes, []), n)
+        ) as left_out
+    from pairs
+    left join absent
+        on pairs.interruption_id = absent.interruption_id
     left join planned
-        on index.interruption_id = planned.interruption_id
-    where
-        followed.next_node_names is not null
-        and len(followed.node_names) >= 2
+        on pairs.interruption_id = planned.interruption_id
 ),
 
 rates as (

@@ -1,0 +1,154 @@
+"""A backfill asks commands, each window once, and may be killed while they run."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.flows.backfill_help import (
+    COMMAND,
+    DAILY,
+    OTHER,
+    PRINTS,
+    asked,
+    asking,
+    at,
+    backfilled,
+    config,
+    start_one,
+    todo,
+    told,
+    worked_on,
+    write,
+)
+from tests.flows.ingest_help import ROOT, check_balance, ids
+from tests.flows.ingest_help import rows as lake_rows
+from transforms import lake
+
+
+def test_a_command_is_asked_for_each_window_once(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS)
+    report = backfilled(tmp_path, COMMAND)
+    assert worked_on(report) == [f"pulled 2026-01-0{d} loaded" for d in range(1, 8)]
+    assert sorted(asked(tmp_path)) == [f"2026-01-0{d}" for d in range(1, 8)]
+    assert ids(tmp_path) == [f"2026-01-0{d}T00:00:00Z" for d in range(1, 8)]
+    assert worked_on(backfilled(tmp_path, COMMAND)) == []
+
+
+def test_a_failed_pull_is_tried_again_alone_when_asked(tmp_path: Path) -> None:
+    asking(tmp_path, f'case "$1" in 2026-01-03*) echo "no connection" >&2; exit 3;; esac\n{PRINTS}')
+    report = backfilled(tmp_path, COMMAND)
+    assert [(str(o.window), o.status) for o in report.failed] == [("2026-01-03", "failed")]
+    assert "no connection" in report.failed[0].message
+    assert told(tmp_path, COMMAND)["pulled 2026-01-03"].startswith("failed: ")
+    (tmp_path / "asked").unlink()
+    asking(tmp_path, PRINTS)
+    assert worked_on(backfilled(tmp_path, COMMAND)) == []
+    assert worked_on(backfilled(tmp_path, COMMAND, reprocess="failed")) == ["pulled 2026-01-03 loaded"]
+    assert asked(tmp_path) == ["2026-01-03"]
+    assert len(ids(tmp_path)) == 7
+
+
+def test_a_source_whose_system_is_down_is_left_alone_and_the_others_go_on(tmp_path: Path) -> None:
+    asking(tmp_path, "exit 3")
+    write(tmp_path, 7)
+    text = COMMAND + DAILY.partition('zone = "UTC"\n')[2]
+    report = backfilled(tmp_path, text, max_active=1)
+    assert [o.status for o in report.outcomes if o.source == "pulled"] == ["failed"] * 3 + ["left"] * 4
+    assert len(asked(tmp_path)) == 3
+    assert ids(tmp_path) == ["i7"]
+
+
+def test_at_most_so_many_commands_run_at_once(tmp_path: Path) -> None:
+    count = 'mkdir -p running; touch "running/$1"; ls running | wc -l >> most; sleep 0.2; rm "running/$1"\n'
+    asking(tmp_path, count + PRINTS)
+    backfilled(tmp_path, COMMAND, max_active=3)
+    most = [int(n) for n in (tmp_path / "most").read_text().split()]
+    assert 1 < max(most) <= 3
+
+
+def test_all_asks_again_and_the_rows_stay_the_same(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND)
+    before = lake_rows(tmp_path)
+    report = backfilled(tmp_path, COMMAND, reprocess="all")
+    assert len(report.outcomes) == 7
+    assert sorted(asked(tmp_path)) == sorted([f"2026-01-0{d}" for d in range(1, 8)] * 2)
+    assert lake_rows(tmp_path) == before
+
+
+def test_another_command_is_asked_for_what_the_former_printed(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND)
+    assert len(todo(tmp_path, COMMAND.replace('"{start_utc}"', '"{start_utc}", "-v"'))) == 7
+
+
+def test_an_open_window_of_a_command_is_not_asked_for(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS)
+    report = backfilled(tmp_path, COMMAND + 'delay = "1h"\n', now=at(3, 0) + timedelta(minutes=30))
+    assert worked_on(report) == ["pulled 2026-01-01 loaded"]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_rest_is_done_by_the_next(tmp_path: Path) -> None:
+    """Killed (SIGKILL) at eight moments one after the other, in work or in waiting for a command, then left in peace."""
+    text = COMMAND + DAILY.partition('zone = "UTC"\n')[2] + OTHER
+    asking(tmp_path, f"sleep 0.1; {PRINTS}")
+    for day in range(1, 8):
+        write(tmp_path, day, *range(day, 40))
+        write(tmp_path, day, *range(day * 2, 30), name="other")
+    config(tmp_path, text)
+    for number in range(8):
+        with start_one(tmp_path) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.15 * number)
+            process.kill()
+    report = backfilled(tmp_path, text, reprocess="failed")
+    assert not report.failed
+    assert todo(tmp_path, text, "failed") == []
+    calm = tmp_path / "calm"
+    asking(calm, PRINTS)
+    (calm / "exports").mkdir()
+    for path in (tmp_path / "exports").iterdir():
+        (calm / "exports" / path.name).write_bytes(path.read_bytes())
+    backfilled(calm, text)
+    assert distinct(tmp_path) == distinct(calm)
+    check_balance(tmp_path)
+
+
+def distinct(home: Path) -> set[tuple[object, ...]]:
+    """Records, without when they were collected: a command is asked when it is asked, and once more if it was killed."""
+    frame = lake.scan(home / "data/lake", "annotations").drop("export_id", "collected_at").unique().collect()
+    return {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in frame.rows()}
+
+
+def test_ctrl_c_ends_the_commands_that_run_and_loses_nothing(tmp_path: Path) -> None:
+    asking(tmp_path, f'case "$1" in 2026-01-0[1-3]*) {PRINTS};; *) echo $$ >> pids; exec sleep 60;; esac')
+    config(tmp_path, COMMAND)
+    command = [sys.executable, "-m", "flows.cli", "backfill", "--here", "--start", "2026-01-01", "--end", "2026-01-07"]
+    with subprocess.Popen(
+        [*command, "--config", str(tmp_path / "goodput.toml")], cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        text=True,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pids").exists() or len((tmp_path / "pids").read_text().splitlines()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert "run the command again to go on" in said
+    for pid in (tmp_path / "pids").read_text().split():
+        assert not Path(f"/proc/{pid}").exists(), "nothing of it runs on"
+    asking(tmp_path, PRINTS)
+    (tmp_path / "asked").unlink()
+    assert len(backfilled(tmp_path, COMMAND, reprocess="failed").outcomes) == 4
+    assert sorted(asked(tmp_path)) == [f"2026-01-0{d}" for d in (4, 5, 6, 7)]

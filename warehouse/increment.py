@@ -6,6 +6,7 @@ its header, see `warehouse.slices`; a model without such a header is made anew a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -72,9 +73,9 @@ class Increment:
 
     def _is_partial(self, part: Slice, changed: list[str]) -> bool:
         """Tell whether the rows that changed say which rows of a model to make anew."""
-        if any(self.state[name] == ALL for name in changed):
-            return False
-        return part.dirty is not None or all(part.columns <= self._columns(name) for name in changed)
+        if part.dirty is not None:
+            return not any(self.state.get(name) == ALL for name in self._asked(part))
+        return all(self.state[name] == SOME and part.columns <= self._columns(name) for name in changed)
 
     def _run_slice(self, model: Model, part: Slice, changed: list[str]) -> None:
         con, target = self.con, relation(model.name)
@@ -125,9 +126,8 @@ class Increment:
 
     def _find_dirty(self, model: Model, part: Slice, changed: list[str]) -> None:
         """Make `delta.dirty`: the values, or the one time, to make a model anew for."""
-        names = sorted(model.references)
-        for name in names:
-            if self.state.get(name, SAME) == SAME and part.dirty is not None:
+        for name in self._asked(part):
+            if self.state.get(name, SAME) == SAME:
                 self.con.execute(f"create or replace table {delta(name)} as select * from {relation(name)} limit 0")
         if part.dirty is not None:
             query = part.dirty
@@ -147,15 +147,25 @@ class Increment:
     def _compare(self, name: str, former: str) -> bool:
         """Make `delta.<name>` of the rows that `delta.fresh` and `former` do not share; tell whether there are any."""
         self.con.execute(
-            f"create or replace table {delta(name)} as "
-            f"(from memory.delta.fresh except all from {former}) union all (from {former} except all from memory.delta.fresh)"
+            f"create or replace table {delta(name)} as select * exclude (times) from ("
+            f"select *, 1 as times from memory.delta.fresh union all select *, -1 as times from {former}"
+            ") group by all having sum(times) <> 0"
         )
         self.state[name] = SAME if self._is_empty(delta(name)) else SOME
         return self.state[name] == SOME
 
     def _is_looked_at(self, name: str) -> bool:
         """Tell whether somebody asks which rows of a model changed."""
-        return any(m.slice is not None and name in m.references for m in self.models.values())
+        return any(
+            name in (m.references if m.slice.dirty is None else self._asked(m.slice))
+            for m in self.models.values()
+            if m.slice is not None
+        )
+
+    def _asked(self, part: Slice) -> list[str]:
+        """Return the tables whose changed rows a `-- Dirty:` query reads."""
+        found = re.findall(r"\bdelta\.(\w+?)__(\w+)", part.dirty or "")
+        return [f"{schema}.{table}" for schema, table in found]
 
     def _is_empty(self, table: str) -> bool:
         return self.con.execute(f"select 1 from {table} limit 1").fetchone() is None

@@ -46,7 +46,7 @@ class Page:
     def shows(self, address: str, words: list[str], picture: Path) -> str:
         """Open an address, wait until it shows all of `words`, keep a picture, and return its whole text."""
         self._ask("Page.navigate", url=address)
-        eventually(lambda: not [w for w in words if w not in self.text()], f"{address} shows {words}: {self.text()}")
+        eventually(lambda: not [w for w in words if w not in self.text()], f"{address} shows {words}")
         picture.write_bytes(base64.b64decode(self._ask("Page.captureScreenshot")["data"]))
         return self.text()
 

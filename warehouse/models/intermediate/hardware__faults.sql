@@ -1,150 +1,8 @@
--- One row per fault: events of one kind on one device, coalesced, until it was cleared.
--- A boot, a driver reload, the end of a DOWN, DRAIN or FAIL interval, steps of the run that held the node, and a later
--- job that ran well on it clear what stood before; a diagnostic that a GPU passed, what stood on that GPU; an interval
--- still open clears nothing. All-clears, boots and the like are no faults: see reference.event_classes.
+-- One row per fault, with when it was cleared.
+-- What put the node or GPU right clears it; a fatal one also that steps of the run that held the node went on, and that
+-- a job which began later ran well there: both only once its last event is past.
 -- Slice: cluster, node
-with clearings as (
-    select
-        cluster,
-        node,
-        occurred_at as cleared_at,
-        'boot' as cleared_by
-    from intermediate.hardware__events
-    where event_class = 'boot'
-    union all
-    select
-        cluster,
-        node,
-        ended_at,
-        concat('end of ', state)
-    from staging.scheduler__node_states
-    where ended_at is not null and is_out
-    union all
-    select
-        cluster,
-        node,
-        occurred_at,
-        'driver reload'
-    from intermediate.hardware__events
-    where event_class = 'driver_load'
-),
-
-distinct_clearings as (
-    select
-        cluster,
-        node,
-        cleared_at,
-        min(cleared_by) as cleared_by
-    from clearings
-    group by cluster, node, cleared_at
-),
-
-tests as (
-    select distinct
-        cluster,
-        node,
-        gpu_index,
-        occurred_at as tested_at
-    from intermediate.hardware__events
-    where event_class = 'diagnostic_passed' and gpu_index is not null
-),
-
-events as (
-    select
-        cluster,
-        node,
-        device_kind,
-        device,
-        gpu_index,
-        event_class,
-        code,
-        severity,
-        evidence_class,
-        is_fatal,
-        is_cleanup,
-        occurred_at,
-        record_id,
-        text
-    from intermediate.hardware__events
-    where is_fault
-),
-
--- What puts a node or a GPU right ends a fault even in the middle of a storm.
-chances as (
-    select
-        events.*,
-        distinct_clearings.cleared_at as put_right_at,
-        distinct_clearings.cleared_by as put_right_by,
-        tests.tested_at
-    from events
-    asof left join distinct_clearings
-        on
-            events.cluster = distinct_clearings.cluster
-            and events.node = distinct_clearings.node
-            and events.occurred_at < distinct_clearings.cleared_at
-    asof left join tests
-        on
-            events.cluster = tests.cluster
-            and events.node = tests.node
-            and events.gpu_index = tests.gpu_index
-            and events.occurred_at < tests.tested_at
-),
-
-gaps as (
-    select
-        chances.*,
-        coalesce(
-            lag(occurred_at) over same_kind < occurred_at - to_seconds(attribution.coalesce_gap_seconds)
-            or lag(put_right_at) over same_kind is distinct from put_right_at
-            or lag(tested_at) over same_kind is distinct from tested_at,
-            true
-        )::int as is_new
-    from chances
-    cross join settings.attribution as attribution
-    window
-        same_kind as (
-            partition by cluster, node, evidence_class, code, device
-            order by occurred_at, record_id
-        )
-),
-
-numbered as (
-    select
-        *,
-        sum(is_new) over (
-            partition by cluster, node, evidence_class, code, device
-            order by occurred_at, record_id
-            rows unbounded preceding
-        ) as fault_number
-    from gaps
-),
-
-coalesced as (
-    select
-        cluster,
-        node,
-        arg_min(device_kind, (occurred_at, record_id)) as device_kind,
-        device,
-        arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
-        arg_min(event_class, (occurred_at, record_id)) as event_class,
-        code,
-        evidence_class,
-        bool_or(is_fatal) as is_fatal,
-        bool_or(is_cleanup) as is_cleanup,
-        min(occurred_at) as first_at,
-        max(occurred_at) as last_at,
-        count(*) as events,
-        any_value(put_right_at) as put_right_at,
-        any_value(put_right_by) as put_right_by,
-        any_value(tested_at) as tested_at,
-        arg_min(record_id, (occurred_at, record_id)) as record_id,
-        arg_min(text, (occurred_at, record_id)) as text
-    from numbered
-    group by cluster, node, evidence_class, code, device, fault_number
-),
-
--- A run that steps on, and a job that begins later and runs well, clear it only once its last event is past.
-outlived as (
+with outlived as (
     select
         coalesced.*,
         proven.proven_at,
@@ -156,15 +14,17 @@ outlived as (
             + to_seconds(attribution.progress_before_seconds),
             null
         ) as outlived_at
-    from coalesced
+    from intermediate.hardware__coalesced as coalesced
     asof left join intermediate.nodes__proven as proven
         on
-            coalesced.cluster = proven.cluster
+            coalesced.is_fatal
+            and coalesced.cluster = proven.cluster
             and coalesced.node = proven.node
             and coalesced.last_at < proven.started_at
     asof left join intermediate.nodes__stepped as stepped
         on
-            coalesced.cluster = stepped.cluster
+            coalesced.is_fatal
+            and coalesced.cluster = stepped.cluster
             and coalesced.node = stepped.node
             and coalesced.last_at >= stepped.started_at
     cross join settings.attribution as attribution

@@ -1,16 +1,9 @@
 -- One row per interruption with its verdict and its class.
+-- Slice: interruption_id
 with hints as (
     select distinct interruption_id
     from intermediate.attribution__weights
     where suspect is not null and log_weight > 0
-),
-
-telemetry as (
-    select
-        cluster,
-        count(*) as events
-    from staging.hardware__events
-    group by cluster
 ),
 
 judged as (
@@ -23,7 +16,7 @@ judged as (
         causes.class as cause_class,
         verdicts.suspect as culprit_node,
         verdicts.suspect_gpu as culprit_gpu,
-        coalesce(telemetry.events, 0) > 0 as has_telemetry,
+        telemetry.cluster is not null as has_telemetry,
         hints.interruption_id is not null as has_hints,
         stops.last_progress_at,
         stops.is_progress_observed,
@@ -43,7 +36,7 @@ judged as (
         on index.interruption_id = stops.interruption_id
     left join reference.causes as causes
         on verdicts.cause = causes.code
-    left join telemetry
+    left join staging.hardware__clusters as telemetry
         on index.cluster = telemetry.cluster
     left join hints
         on index.interruption_id = hints.interruption_id

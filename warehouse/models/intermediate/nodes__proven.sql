@@ -1,6 +1,7 @@
 -- One row per node and start of a job, with the instant by which a job that began then had run well on it: completed,
 -- or a whole day since its start, or, where its training log tells, steps for a while. The earliest of these holds.
 -- What stood on the node before that job began no longer stands.
+-- Slice: cluster, node, started_at
 with proofs as (
     select
         cluster,

@@ -1,14 +1,11 @@
 -- One row per start of a tracked attempt whose log tells of steps, and node of it that ever had a fatal event.
 -- A synchronous training cannot step while one of its GPUs is gone: what happened on a node ten minutes (the window
 -- before the last progress) before a step of its run did not stop it.
-with troubled as (
-    select distinct
-        cluster,
-        node
-    from intermediate.hardware__events
-    where is_fatal
-)
-
+-- Slice: cluster, node, started_at
+-- Dirty: select cluster, node, started_at from delta.intermediate__runs__attempt_nodes
+-- Dirty: union all select cluster, node, started_at from intermediate.runs__attempt_nodes
+-- Dirty: where record_id in (select record_id from delta.intermediate__training__attempts)
+-- Dirty: or node in (select node from delta.intermediate__nodes__troubled)
 select
     nodes.cluster,
     nodes.node,
@@ -22,7 +19,7 @@ select
         null
     )) as proven_at
 from intermediate.runs__attempt_nodes as nodes
-semi join troubled
+semi join intermediate.nodes__troubled as troubled
     on nodes.cluster = troubled.cluster and nodes.node = troubled.node
 inner join intermediate.training__attempts as training
     on nodes.record_id = training.record_id

@@ -1,15 +1,13 @@
 -- One row per job attempt, tracked or not, and node of it that ever had a fatal event.
-with troubled as (
-    select distinct
-        cluster,
-        node
-    from intermediate.hardware__events
-    where is_fatal
-),
-
-held as (
+-- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
+-- Whole: intermediate.nodes__troubled, staging.scheduler__host_lists
+-- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from delta.staging__scheduler__attempts
+-- Dirty: union all select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__attempts
+-- Dirty: where cluster in (select cluster from delta.intermediate__nodes__troubled)
+with held as (
     select
         attempts.cluster,
+        attempts.job_id,
         unnest(host_lists.nodes) as node,
         attempts.state,
         attempts.started_at,
@@ -23,5 +21,5 @@ held as (
 
 select held.*
 from held
-semi join troubled
+semi join intermediate.nodes__troubled as troubled
     on held.cluster = troubled.cluster and held.node = troubled.node

@@ -4,6 +4,7 @@
 -- Where Slurm's word is all that tells of the beginning, it gets ten: Slurm notices late that a node is gone.
 -- What another node shows followed only if it came within a minute, and is the same, a time-out, or speaks for the
 -- verdict wherever it stands; file systems and processes of other nodes have trouble of their own.
+-- Slice: interruption_id
 with weights as (
     select
         weights.evidence_id,

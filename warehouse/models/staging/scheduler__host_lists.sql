@@ -1,4 +1,5 @@
 -- One row per distinct compressed host list of a cluster, with its hosts in order.
+-- Slice: cluster, node_list
 select
     cluster,
     node_list,

@@ -1,4 +1,6 @@
 -- One row per cluster: first and last instant its records vouch for, and the nodes they name.
+-- Rates of chance are taken over whole UTC days, `rates_until` the last one's end: what the newest hours bring changes
+-- no weight of what was judged before, and an hour's build judges only what is new.
 with instants as (
     select
         cluster,
@@ -47,6 +49,11 @@ select
     instants.cluster,
     min(instants.first_at) as first_at,
     max(instants.last_at) as last_at,
+    if(
+        max(instants.last_at) >= min(instants.first_at) + interval 2 day,
+        date_trunc('day', max(instants.last_at)),
+        max(instants.last_at) + interval 1 second
+    ) as rates_until,
     coalesce(any_value(counted.nodes), 0) as nodes
 from instants
 left join counted

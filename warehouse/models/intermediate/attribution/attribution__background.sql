@@ -41,6 +41,8 @@ with occurrences as (
 background as (
     select occurrences.*
     from occurrences
+    inner join staging.scheduler__span as spans
+        on occurrences.cluster = spans.cluster and occurrences.first_at < spans.rates_until
     cross join settings.attribution as attribution
     asof left join intermediate.nodes__failed_ends as failed_ends
         on

@@ -1,4 +1,5 @@
 -- One row per interruption and piece of evidence: everything a rule may speak of.
+-- Slice: interruption_id
 with evidence as (
     select * from intermediate.attribution__events
     union all by name

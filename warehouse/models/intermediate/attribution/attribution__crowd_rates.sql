@@ -3,13 +3,15 @@
 -- hundred days counts for ten days.
 with minutes as (
     select
-        cluster,
-        evidence_class,
-        time_bucket(interval 1 minute, occurred_at) as minute_at
-    from intermediate.hardware__events
-    where not is_cleanup
-    group by cluster, evidence_class, minute_at
-    having count(distinct node) >= 3
+        events.cluster,
+        events.evidence_class,
+        time_bucket(interval 1 minute, events.occurred_at) as minute_at
+    from intermediate.hardware__events as events
+    inner join staging.scheduler__span as spans
+        on events.cluster = spans.cluster and events.occurred_at < spans.rates_until
+    where not events.is_cleanup
+    group by events.cluster, events.evidence_class, minute_at
+    having count(distinct events.node) >= 3
 ),
 
 begun as (
@@ -47,7 +49,9 @@ select
     apart.evidence_class,
     count(*) as crowds,
     (count(*) + 0.1) / (
-        any_value(greatest(epoch(spans.last_at)::bigint - epoch(spans.first_at)::bigint, 0)) + 864000
+        any_value(
+            greatest(epoch(least(spans.last_at, spans.rates_until))::bigint - epoch(spans.first_at)::bigint, 0)
+        ) + 864000
     ) as rate_per_second
 from apart
 inner join staging.scheduler__span as spans

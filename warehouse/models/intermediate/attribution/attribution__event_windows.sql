@@ -5,9 +5,17 @@
 -- Slice: interruption_id
 -- Whole: intermediate.runs__attempt_nodes
 -- Dirty: select interruption_id from delta.intermediate__attribution__stops
--- Dirty: union all select interruption_id from delta.intermediate__attribution__left_out
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__absent
 -- Dirty: union all select interruption_id from intermediate.attribution__stops
 -- Dirty: where record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
+with left_out as (
+    select
+        interruption_id,
+        unnest(left_out) as node
+    from intermediate.attribution__absent
+    where len(left_out) between 1 and least(16, nodes // 2)
+)
+
 select
     stops.interruption_id,
     nodes.cluster,
@@ -23,7 +31,7 @@ select
 from intermediate.attribution__stops as stops
 inner join intermediate.runs__attempt_nodes as nodes
     on stops.record_id = nodes.record_id
-left join intermediate.attribution__left_out as left_out
+left join left_out
     on stops.interruption_id = left_out.interruption_id and nodes.node = left_out.node
 cross join settings.attribution as attribution
 cross join reference.evidence_timing as timing

@@ -1,16 +1,20 @@
 -- One row per cluster: node-seconds in which nothing was interrupted, the exposure of background rates.
 with inside as (
     select
-        cluster,
-        sum(epoch(closes_at)::bigint - epoch(opens_at)::bigint) as node_seconds
-    from intermediate.attribution__event_windows
-    group by cluster
+        windows.cluster,
+        sum(
+            epoch(least(windows.closes_at, spans.rates_until))::bigint - epoch(windows.opens_at)::bigint
+        ) as node_seconds
+    from intermediate.attribution__event_windows as windows
+    inner join staging.scheduler__span as spans
+        on windows.cluster = spans.cluster and windows.opens_at < spans.rates_until
+    group by windows.cluster
 ),
 
 observed as (
     select
         cluster,
-        nodes * greatest(epoch(last_at)::bigint - epoch(first_at)::bigint, 0) as node_seconds
+        nodes * greatest(epoch(least(last_at, rates_until))::bigint - epoch(first_at)::bigint, 0) as node_seconds
     from staging.scheduler__span
 )
 

@@ -2,6 +2,7 @@
 -- The score is a log probability up to a common term. A node's share of the prior is 1 / nodes of the attempt; evidence
 -- without a node speaks for every node alike. A fault that shows nothing but that the node was gone, or taken out, has
 -- kept silent, which few do.
+-- Slice: interruption_id
 with pieces as (
     select
         interruption_id,

@@ -1,141 +1,41 @@
 -- One row per interruption and node that the run's next attempt did without, where it kept most of the others.
 -- Whoever restarts a run leaves out the node they blame. How often a node is left out by chance is counted over the
 -- attempts of the cluster, with a prior of one node in two hundred that counts for twenty.
-with followed as (
+with rates as (
     select
-        record_id,
-        node_list,
-        lead(attempt_record_id) over (partition by run_id order by run_attempt) as next_record_id,
-        lead(node_list) over (partition by run_id order by run_attempt) as next_node_list
-    from intermediate.runs__attempts
+        absent.cluster,
+        (sum(len(absent.left_out)) + 0.1) / (sum(absent.nodes) + 20) as chance
+    from intermediate.attribution__absent as absent
+    inner join staging.scheduler__span as spans
+        on absent.cluster = spans.cluster and absent.ended_at < spans.rates_until
+    group by absent.cluster
 ),
 
--- A node in planned maintenance could not be used, whatever anyone thinks of it.
-unusable as (
+priors as (
     select
-        cluster,
-        started_at,
-        ended_at,
-        is_whole_cluster,
-        nodes
-    from staging.calendar__windows
-    where is_maintenance
-    union all
-    select
-        cluster,
-        started_at,
-        observed_until as ended_at,
-        false as is_whole_cluster,
-        [node] as nodes
-    from intermediate.scheduler__node_states
-    where is_planned_rollout
-),
-
-planned as (
-    select
-        index.interruption_id,
-        flatten(list(unusable.nodes)) as nodes
-    from intermediate.interruptions__index as index
-    inner join unusable
-        on
-            index.cluster = unusable.cluster
-            and index.next_started_at >= unusable.started_at
-            and (unusable.ended_at is null or index.ended_at <= unusable.ended_at)
-            and not unusable.is_whole_cluster
-    group by index.interruption_id
-),
-
-pairs as (
-    select
-        index.interruption_id,
-        index.cluster,
-        index.next_started_at,
-        followed.next_record_id,
-        followed.next_node_list,
-        own.nodes
-    from intermediate.interruptions__index as index
-    inner join followed
-        on index.record_id = followed.record_id
-    inner join staging.scheduler__host_lists as own
-        on index.cluster = own.cluster and followed.node_list = own.node_list
-    semi join staging.scheduler__host_lists as next_lists
-        on index.cluster = next_lists.cluster and followed.next_node_list = next_lists.node_list
-    where len(own.nodes) >= 2
-),
-
-held as (
-    select
-        pairs.interruption_id,
-        pairs.cluster,
-        pairs.next_node_list,
-        unnest(pairs.nodes) as node
-    from pairs
-),
-
-held_next as (
-    select
-        host_lists.cluster,
-        host_lists.node_list,
-        unnest(host_lists.nodes) as node
-    from staging.scheduler__host_lists as host_lists
-    semi join pairs
-        on host_lists.cluster = pairs.cluster and host_lists.node_list = pairs.next_node_list
-),
-
-absent as (
-    select
-        held.interruption_id,
-        list(held.node order by held.node) as nodes
-    from held
-    anti join held_next
-        on
-            held.cluster = held_next.cluster
-            and held.next_node_list = held_next.node_list
-            and held.node = held_next.node
-    group by held.interruption_id
-),
-
-compared as (
-    select
-        pairs.interruption_id,
-        pairs.cluster,
-        pairs.next_started_at,
-        pairs.next_record_id,
-        len(pairs.nodes) as nodes,
-        list_filter(
-            coalesce(absent.nodes, []), lambda n: not list_contains(coalesce(planned.nodes, []), n)
-        ) as left_out
-    from pairs
-    left join absent
-        on pairs.interruption_id = absent.interruption_id
-    left join planned
-        on pairs.interruption_id = planned.interruption_id
-),
-
-rates as (
-    select
-        cluster,
-        (sum(len(left_out)) + 0.1) / (sum(nodes) + 20) as chance
-    from compared
-    group by cluster
+        spans.cluster,
+        coalesce(rates.chance, 0.005) as chance
+    from staging.scheduler__span as spans
+    left join rates
+        on spans.cluster = rates.cluster
 )
 
 select
-    compared.interruption_id,
+    absent.interruption_id,
     'scheduler state' as kind,
     'node_left_out' as evidence_class,
-    compared.cluster,
-    unnest(compared.left_out) as node,
+    absent.cluster,
+    unnest(absent.left_out) as node,
     'node' as device_kind,
     null::varchar as device,
     null::bigint as code,
-    compared.next_started_at as first_at,
-    compared.next_started_at as last_at,
+    absent.next_started_at as first_at,
+    absent.next_started_at as last_at,
     1 as events,
-    rates.chance,
-    compared.next_record_id as record_id,
+    priors.chance,
+    absent.next_record_id as record_id,
     'the next attempt does without this node' as text
-from compared
-inner join rates
-    on compared.cluster = rates.cluster
-where len(compared.left_out) between 1 and least(16, compared.nodes // 2)
+from intermediate.attribution__absent as absent
+inner join priors
+    on absent.cluster = priors.cluster
+where len(absent.left_out) between 1 and least(16, absent.nodes // 2)

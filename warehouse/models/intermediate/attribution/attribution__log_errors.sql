@@ -1,6 +1,11 @@
 -- One row per interruption and kind of error that its training log tells after the last step, or near the end.
 -- The class comes from the words of the line; many ranks' lines of one kind are one piece. A line that blames the GPU
 -- of its own rank keeps the node; what ranks say of each other does not.
+-- Slice: interruption_id
+-- Whole: intermediate.training__events
+-- Dirty: select interruption_id from delta.intermediate__attribution__stops
+-- Dirty: union all select interruption_id from intermediate.attribution__stops
+-- Dirty: where record_id in (select record_id from delta.intermediate__training__events)
 with errors as (
     select
         stops.interruption_id,

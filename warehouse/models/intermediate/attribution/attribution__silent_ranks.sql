@@ -1,6 +1,13 @@
 -- One row per interruption and rank that did not report a time-out which nearly all other ranks reported: it is the one
 -- that hangs, the others wait for it.
 -- Ranks are known from a rank map, else nodes stand for them. Where fewer than half report, silence means nothing.
+-- Slice: interruption_id
+-- Whole: intermediate.training__events, intermediate.runs__attempt_nodes
+-- Dirty: select interruption_id from delta.intermediate__attribution__stops
+-- Dirty: union all select interruption_id from intermediate.attribution__stops
+-- Dirty: where record_id in (select record_id from delta.intermediate__training__events)
+-- Dirty: or record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
+-- Dirty: or cluster in (select cluster from delta.staging__fleet__ranks)
 with reported as (
     select
         stops.interruption_id,

@@ -1,4 +1,11 @@
 -- One row per rule and piece of evidence it speaks of.
+-- Slice: interruption_id
+-- Dirty: select interruption_id from delta.intermediate__attribution__candidates
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__crowds
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__orderly
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__stops
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__rule_planned_rollout
+-- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
 select * from intermediate.attribution__rule_gpu_lost
 union all
 select * from intermediate.attribution__rule_gpu_nvlink

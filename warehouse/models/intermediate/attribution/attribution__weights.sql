@@ -6,6 +6,17 @@
 -- repeated on a node it counts once, by its strongest piece.
 -- A broken node shows more than what its cause is known for: what else its node shows has a documented leak of
 -- probability under a cause that something on the node speaks for.
+-- Slice: interruption_id
+-- Dirty: select interruption_id from delta.intermediate__attribution__candidates
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__votes
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__stops
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__event_windows
+-- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
+-- Dirty: union all select candidates.interruption_id from intermediate.attribution__candidates as candidates
+-- Dirty: inner join (
+-- Dirty: select cluster, evidence_class from delta.intermediate__attribution__background
+-- Dirty: union select cluster, evidence_class from delta.intermediate__attribution__crowd_rates
+-- Dirty: ) as rates on candidates.cluster = rates.cluster and candidates.evidence_class = rates.evidence_class
 with voted as (
     select
         votes.rule,

@@ -1,0 +1,6 @@
+-- One row per node that ever had a fatal event.
+select distinct
+    cluster,
+    node
+from intermediate.hardware__events
+where is_fatal

@@ -2,32 +2,40 @@
 -- What put the node or GPU right clears it; a fatal one also that steps of the run that held the node went on, and that
 -- a job which began later ran well there: both only once its last event is past.
 -- Slice: cluster, node
-with outlived as (
+with fatal as (
+    select *
+    from intermediate.hardware__coalesced
+    where is_fatal
+),
+
+outlived as (
     select
-        coalesced.*,
+        fatal.*,
         proven.proven_at,
         if(
             stepped.last_progress_at
-            >= greatest(coalesced.last_at, stepped.first_step_started_at)
+            >= greatest(fatal.last_at, stepped.first_step_started_at)
             + to_seconds(attribution.progress_before_seconds),
-            greatest(coalesced.last_at, stepped.first_step_started_at)
+            greatest(fatal.last_at, stepped.first_step_started_at)
             + to_seconds(attribution.progress_before_seconds),
             null
         ) as outlived_at
-    from intermediate.hardware__coalesced as coalesced
+    from fatal
     asof left join intermediate.nodes__proven as proven
         on
-            coalesced.is_fatal
-            and coalesced.cluster = proven.cluster
-            and coalesced.node = proven.node
-            and coalesced.last_at < proven.started_at
+            fatal.cluster = proven.cluster
+            and fatal.node = proven.node
+            and fatal.last_at < proven.started_at
     asof left join intermediate.nodes__stepped as stepped
         on
-            coalesced.is_fatal
-            and coalesced.cluster = stepped.cluster
-            and coalesced.node = stepped.node
-            and coalesced.last_at >= stepped.started_at
+            fatal.cluster = stepped.cluster
+            and fatal.node = stepped.node
+            and fatal.last_at >= stepped.started_at
     cross join settings.attribution as attribution
+    union all by name
+    select *
+    from intermediate.hardware__coalesced
+    where not is_fatal
 )
 
 select

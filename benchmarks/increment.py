@@ -118,7 +118,12 @@ def _as_of(rows: list[str], columns: list[str], start: int, end: int, begun: str
             continue
         if values[end] >= stop:
             values[end] = "Unknown"
-            for name, value in (("State", "RUNNING"), ("ExitCode", "0:0"), ("DerivedExitCode", "0:0"), ("Reason", "None")):
+            for name, value in (
+                ("State", "RUNNING"),
+                ("ExitCode", "0:0"),
+                ("DerivedExitCode", "0:0"),
+                ("Reason", "None"),
+            ):
                 if name in columns and "JobID" in columns:
                     values[columns.index(name)] = value
             if "Elapsed" in columns:
@@ -170,7 +175,12 @@ def main() -> None:
         home, clean = Path(folder) / "hourly", Path(folder) / "clean"
         replay = options.replay or Path(folder) / "replay"
         if not options.replay:
-            subprocess.run([sys.executable, "-m", "flows.cli", "demo", str(replay)], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, "-m", "flows.cli", "demo", str(replay)],
+                cwd=ROOT,
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
         for place in (home, clean):
             place.mkdir()
             shutil.copy(replay / "goodput.toml", place)
@@ -188,9 +198,15 @@ def main() -> None:
     build = float(hour[2]["build"]["seconds"])  # type: ignore[index, call-overload]
     print(f"everything, from an empty folder   {whole[0]:6.2f} s wall, {whole[1]:6.2f} s CPU")
     print(f"a rebuild of the marts alone       {forced[0]:6.2f} s wall, {forced[1]:6.2f} s CPU")
-    print(f"the hour of new exports            {hour[0]:6.2f} s wall, {hour[1]:6.2f} s CPU, of it the build {build:.2f} s")
-    print(f"nothing new                        {nothing[0]:6.2f} s wall, {nothing[1]:6.2f} s CPU, {added} bytes more on disk")
-    print(f"hour / everything {hour[0] / whole[0]:.3f}; hour / rebuild of the marts {hour[0] / forced[0]:.3f} (limit {MAX_RATIO})")
+    print(
+        f"the hour of new exports            {hour[0]:6.2f} s wall, {hour[1]:6.2f} s CPU, of it the build {build:.2f} s"
+    )
+    print(
+        f"nothing new                        {nothing[0]:6.2f} s wall, {nothing[1]:6.2f} s CPU, {added} bytes more on disk"
+    )
+    print(
+        f"hour / everything {hour[0] / whole[0]:.3f}; hour / rebuild of the marts {hour[0] / forced[0]:.3f} (limit {MAX_RATIO})"
+    )
     print(f"digests of all marts equal those of everything built at once: {same}")
 
 

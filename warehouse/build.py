@@ -37,6 +37,7 @@ class BuildReport:
         failed_checks: checks that found bad rows.
         published: whether readers now see it.
         is_current: nothing had changed since it was made, so that nothing was done.
+        made_from: id of the build that it was made out of; None = of everything.
     """
 
     build_id: str
@@ -46,6 +47,7 @@ class BuildReport:
     failed_checks: tuple[FailedCheck, ...] = ()
     published: bool = False
     is_current: bool = False
+    made_from: str | None = None
 
 
 def build(
@@ -103,7 +105,9 @@ def build(
             publish.finish(files.unfinished, files.final)
             publish.switch(data, files.final)
             publish.prune(data, keep)
-    return BuildReport(build_id, files.final, time.monotonic() - began, made.rows, published=True)
+    return BuildReport(
+        build_id, files.final, time.monotonic() - began, made.rows, published=True, made_from=made.made_from
+    )
 
 
 def _made(data: Path, maker: Maker, files: Files, former: Path | None) -> Made:

@@ -79,7 +79,7 @@ class Increment:
 
     def _run_slice(self, model: Model, part: Slice, changed: list[str]) -> None:
         con, target = self.con, relation(model.name)
-        self._find_dirty(model, part, changed)
+        self._find_dirty(part, changed)
         if self._is_empty("memory.delta.dirty"):
             self.state[model.name] = SAME
             return
@@ -124,7 +124,7 @@ class Increment:
             self.lake(name)
         return relation(name)
 
-    def _find_dirty(self, model: Model, part: Slice, changed: list[str]) -> None:
+    def _find_dirty(self, part: Slice, changed: list[str]) -> None:
         """Make `delta.dirty`: the values, or the one time, to make a model anew for."""
         for name in self._asked(part):
             if self.state.get(name, SAME) == SAME:

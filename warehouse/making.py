@@ -45,10 +45,17 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made: rows by `schema.table` of the models that were made anew, and of all marts; checks that failed."""
+    """What was made.
+
+    Attributes:
+        rows: by `schema.table`, of the models that were made anew, and of all marts.
+        failed_checks: checks that found bad rows.
+        made_from: id of the build that it was made out of; None = of everything.
+    """
 
     rows: dict[str, int]
     failed_checks: tuple[FailedCheck, ...]
+    made_from: str | None = None
 
 
 @contextmanager
@@ -123,7 +130,7 @@ class Maker:
                 rows[model.name] = self._timed(model.name, partial(runner.create, con, model))
             if "marts.interruptions" in self.models:  # other models have no such marts
                 load.mart_macros(con)
-            return self._finish(con, files, rows, is_whole=True)
+            return self._finish(con, files, rows, None)
 
     def out_of(self, files: Files, former: Path) -> Made | None:
         """Make what depends on records that came or went since `former`; None where that cannot be told.
@@ -156,7 +163,7 @@ class Maker:
                 self._timed(model.name, partial(change.run, model))
                 if change.state[model.name] != increment.SAME:
                     rows[model.name] = increment.count(con, model.name)
-            return self._finish(con, files, rows, is_whole=False)
+            return self._finish(con, files, rows, former.stem)
 
     def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
         load.exports(con, self.inputs)
@@ -179,27 +186,31 @@ class Maker:
         ) as con:
             yield con
 
-    def _finish(self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], *, is_whole: bool) -> Made:
+    def _finish(
+        self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], made_from: str | None
+    ) -> Made:
         """Write what tells of the build itself, check it, and close its files."""
-        self._record(con, files.final.stem, rows)
+        self._record(con, files.final.stem, rows, made_from)
         if "marts.interruptions" in self.models:
             link = publish.link_of(files.final.parent.parent)
             changes.record(con, link.resolve() if link.exists() else None, files.final.stem, self.started_at)
-        self._timed("comments", lambda: dictionary.comment(con, self.models, None if is_whole else {"ops.builds"}))
+        self._timed("comments", lambda: dictionary.comment(con, self.models, {"ops.builds"} if made_from else None))
         failed = self._timed("checks", lambda: tuple(checks.run(con, self.check_files)))
         if not failed:
             if self.inputs.parts is not None:
                 lake_changes.remember(con, self.inputs, {"basis": self.basis, "build_id": files.final.stem})
             self._timed("files", lambda: _close(con))
-        return Made(rows, failed)
+        return Made(rows, failed, made_from)
 
-    def _record(self, con: duckdb.DuckDBPyConnection, build_id: str, rows: Mapping[str, int]) -> None:
+    def _record(
+        self, con: duckdb.DuckDBPyConnection, build_id: str, rows: Mapping[str, int], made_from: str | None
+    ) -> None:
         """Make `ops.builds`, the one table that no SELECT can make: it tells of the build itself."""
         marts = {name.partition(".")[2]: n for name, n in sorted(rows.items()) if name.startswith("marts.")}
         con.execute(
             "create or replace table build.ops.builds as select ? as build_id, ?::timestamptz as started_at, "
             "?::timestamptz as finished_at, ? as code_version, map(?::varchar[], ?::bigint[]) as mart_rows, "
-            "?::varchar as inputs_sha256",
+            "?::varchar as inputs_sha256, ?::varchar as made_from",
             [
                 build_id,
                 self.started_at,
@@ -208,6 +219,7 @@ class Maker:
                 list(marts),
                 list(marts.values()),
                 self.mark,
+                made_from,
             ],
         )
 

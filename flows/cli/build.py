@@ -62,7 +62,8 @@ def say_build(report: BuildReport) -> None:
         counted(marts.get(f"{thing}s", 0), thing) for thing in ("attempt", "interruption")
     )
     if report.published:
-        say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; every check passed, published")
+        new = " from what is new" if report.made_from else ""
+        say(f"built {report.build_id} in {report.seconds:.1f} s{new}: {what}; every check passed, published")
     else:
         say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; not published")
 
@@ -84,6 +85,7 @@ def as_json(report: BuildReport) -> dict[str, object]:
         "build_id": report.build_id,
         "published": report.published,
         "is_current": report.is_current,
+        "made_from": report.made_from,
         "seconds": report.seconds,
         "rows": report.rows,
         "failed_checks": [

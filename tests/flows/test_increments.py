@@ -1,0 +1,179 @@
+"""A build made out of the one before holds exactly what a build of everything holds, and does no work where nothing is new."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks.increment import cut
+from flows import config, pipeline
+from flows.replay import generate
+from warehouse import increment, publish, query
+from warehouse.build import BuildReport
+from warehouse.digest import digest
+
+BEGAN = datetime(2024, 6, 3, 8, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replay")
+    generate(folder, seed=302, nodes=48, days=6, mix="llama3")
+    return folder
+
+
+class Site:
+    """Exports that arrive piece by piece, and the warehouse built from them."""
+
+    def __init__(self, replay: Path, home: Path) -> None:
+        self.replay, self.home, self.at = replay, home, None
+        home.mkdir()
+        shutil.copy(replay / "goodput.toml", home)
+        self.config = config.load(home / "goodput.toml")
+        self.steps: dict[str, float] = {}
+
+    def collect(self, until: datetime) -> None:
+        """Add what is new in the exports until an instant."""
+        cut(self.replay, self.home, self.at, until)
+        self.at = until
+
+    def build(self, *, force: bool = False) -> BuildReport:
+        pipeline.ingest(self.config)
+        self.steps = {}
+        return pipeline.build(self.config, force=force, progress=self.steps.__setitem__)
+
+    def digest(self) -> dict[str, str]:
+        return digest(publish.link_of(self.config.data))
+
+
+@pytest.fixture
+def site(replay: Path, tmp_path: Path) -> Site:
+    return Site(replay, tmp_path / "site")
+
+
+def assert_as_whole(site: Site, *, is_partial: bool = True) -> None:
+    """Build what is new, then everything, and compare."""
+    report = site.build()
+    assert report.published
+    assert not report.is_current
+    assert (report.made_from is not None) is is_partial
+    made = site.digest()
+    assert site.build(force=True).made_from is None
+    assert made == site.digest()
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_an_hour_more_gives_what_everything_gives(site: Site) -> None:
+    at = BEGAN + timedelta(days=3, hours=5)
+    site.collect(at)
+    site.build()
+    for hours in (1, 2, 19):  # the last one turns the day, and with it every rate
+        site.collect(at + timedelta(hours=hours))
+        assert_as_whole(site)
+
+
+def test_nothing_new_does_nothing(site: Site) -> None:
+    site.collect(BEGAN + timedelta(days=2))
+    first = site.build()
+    before = {p: p.stat().st_mtime_ns for p in site.config.data.rglob("*") if p.name != "writer.lock"}
+    second = site.build()
+    assert second.is_current
+    assert second.build_id == first.build_id
+    assert site.steps == {}
+    changed = {p for p in before if p.stat().st_mtime_ns != before[p] and p.is_file()}
+    assert {p.name for p in changed} <= {".lock"}
+    assert not pipeline.needs_build(site.config)
+
+
+def test_lines_that_arrive_in_two_halves(site: Site) -> None:
+    """The last line is cut: its row leaves the lake when the rest arrives."""
+    at = BEGAN + timedelta(days=3)
+    site.collect(at)
+    log = max((site.home / "exports" / "train").iterdir())
+    kern = max((site.home / "exports" / "kern").iterdir())
+    ends = {path: path.read_bytes() for path in (log, kern)}
+    for path, data in ends.items():
+        path.write_bytes(data[:-40])
+    site.build()
+    for path, data in ends.items():
+        append(path, data[-40:])
+    assert_as_whole(site)
+
+
+def test_what_comes_late_and_what_comes_twice(site: Site) -> None:
+    """A day's kernel log that was away is read after later ones; a dump is read again under another name."""
+    site.collect(BEGAN + timedelta(days=4))
+    late = sorted((site.home / "exports" / "kern").iterdir())[1]
+    kept = late.rename(site.home / "away.log")
+    site.build()
+    kept.rename(late)
+    dump = max((site.home / "exports" / "sacct").iterdir())
+    shutil.copy(dump, dump.with_name("sacct_20240608T120000Z.txt"))
+    assert_as_whole(site)
+
+
+def test_merged_parts_are_nothing_new(site: Site) -> None:
+    """Maintenance writes old rows anew, beside new ones: only those that came are taken for new."""
+    at = BEGAN + timedelta(days=3)
+    site.collect(at)
+    site.build()
+    site.collect(at + timedelta(hours=1))
+    pipeline.ingest(site.config)
+    pipeline.maintain(site.config)
+    assert_as_whole(site)
+
+
+def test_an_operators_word_and_a_node_nobody_knew(site: Site) -> None:
+    site.collect(BEGAN + timedelta(days=4))
+    site.build()
+    link = publish.link_of(site.config.data)
+    stop = query.rows(link, "from marts.interruptions order by interrupted_at limit 1")[0]
+    (site.config.data / "annotations.jsonl").write_text(
+        '{"interruption_id": "%s", "cause": "gpu_hbm", "node": null, "author": "kim", "why": "replaced", '
+        '"made_at": "2024-06-07T12:00:00+00:00", "scope": "interruption", "cluster": "%s"}\n'
+        % (stop["interruption_id"], stop["cluster"])
+    )
+    kern = max((site.home / "exports" / "kern").iterdir())
+    line = b"2024-06-07T07:59:58.000001+00:00 newnode01 kernel: [12.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
+    append(kern, line)
+    assert_as_whole(site)
+
+
+def test_other_settings_build_everything(site: Site) -> None:
+    site.collect(BEGAN + timedelta(days=2))
+    site.build()
+    toml = site.home / "goodput.toml"
+    toml.write_text(toml.read_text().replace('resume_window = "1h"', 'resume_window = "2h"'))
+    site.config = config.load(toml)
+    assert_as_whole(site, is_partial=False)
+
+
+def test_a_build_that_fails_leaves_nothing_to_go_on_from(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was begun in the work of the build before must not be taken for its own."""
+    at = BEGAN + timedelta(days=3)
+    site.collect(at)
+    site.build()
+    site.collect(at + timedelta(hours=1))
+    real = increment.Increment.run
+    done = []
+
+    def fail(self: increment.Increment, model: object) -> None:
+        done.append(model)
+        if len(done) > 60:
+            raise KeyboardInterrupt
+        real(self, model)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(increment.Increment, "run", fail)
+    with pytest.raises(KeyboardInterrupt):
+        site.build()
+    monkeypatch.undo()
+    assert_as_whole(site, is_partial=False)
+    site.collect(at + timedelta(hours=2))
+    assert_as_whole(site)

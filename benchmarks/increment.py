@@ -166,7 +166,7 @@ def main() -> None:
     """Run it and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replay", type=Path)
-    parser.add_argument("--at", type=datetime.fromisoformat, default=datetime(2024, 7, 26, 22))
+    parser.add_argument("--at", type=datetime.fromisoformat, default=datetime(2024, 7, 26, 22, tzinfo=UTC))
     parser.add_argument("--hours", type=float, default=1)
     options = parser.parse_args()
     at = options.at.replace(tzinfo=UTC)

@@ -97,7 +97,7 @@ def build(
         )  # fmt: skip
         former = None if force or models != runner.MODELS else publish.former(data)
         with making.files(data, build_id) as files:
-            made = _made(data, maker, files, former)
+            made = _made(maker, files, former)
             if made.failed_checks:
                 return BuildReport(build_id, None, time.monotonic() - began, made.rows, made.failed_checks)
             if files.fresh_work.exists():
@@ -110,15 +110,18 @@ def build(
     )
 
 
-def _made(data: Path, maker: Maker, files: Files, former: Path | None) -> Made:
-    """Make a build out of the one before; as a whole where there is none, or where what came of it does not pass the checks."""
+def _made(maker: Maker, files: Files, former: Path | None) -> Made:
+    """Make a build out of the one before; of everything where there is none, or where that does not succeed."""
     try:
         made = maker.out_of(files, former) if former else None
+    except (duckdb.Error, runner.ModelError):  # the build before is damaged, or what it left is not as it should be
+        made = None
+    try:
         return maker.whole(files) if made is None or made.failed_checks else made
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise BuildFailedError(
-            f"the build could not be finished ({reason}): the build before stays published. Is there room in {data}, and "
+            f"the build could not be finished ({reason}): the build before stays published. Is there room in {files.final.parent.parent}, and "
             "is memory_limit under [warehouse] large enough?"
         ) from error
 
@@ -134,7 +137,7 @@ def current(data: Path, mark: str | None) -> BuildReport | None:
     if not newest.is_published and publish.held_back(data) != newest.build_id:
         return None  # nobody rolled it back: its maker was killed before readers could see it
     try:
-        with reading(newest.path) as con:
+        with reading(newest.path, is_small=True) as con:
             row = con.execute("select inputs_sha256, mart_rows from ops.builds").fetchone()
     except (duckdb.Error, DamagedBuildError):  # of a version that kept no such hash, or damaged: build anew
         return None

@@ -63,7 +63,7 @@ def compare(old: Path, new: Path) -> list[Row]:
     former, later = publish.resolve(old), publish.resolve(new)
     if former == later:
         return []  # and one session attaches no file twice
-    with reading(later, beside=former) as con:
+    with reading(later, beside=former, is_small=True) as con:
         try:
             relation = con.sql(_comparison(con, "warehouse"))
             names = relation.columns

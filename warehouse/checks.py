@@ -98,7 +98,7 @@ def run_published(path: Path, root: Path = CHECKS) -> list[FailedCheck]:
         NoWarehouseError: nothing has been published.
         CheckError: as `run`.
     """
-    with reading(publish.resolve(path)) as con:
+    with reading(publish.resolve(path), is_small=True) as con:
         return run(con, root)
 
 

@@ -124,7 +124,7 @@ def entries(path: Path) -> list[Entry]:
     Raises:
         NoWarehouseError: nothing has been published.
     """
-    with reading(publish.resolve(path)) as con:
+    with reading(publish.resolve(path), is_small=True) as con:
         rows = con.execute(
             "select c.schema_name, c.table_name, any_value(t.comment), "
             "list((c.column_name, c.data_type, c.comment) order by c.column_index) "

@@ -55,7 +55,7 @@ def kept(data: Path, last: int | None = None) -> list[BuildFacts]:
 def _facts(build: publish.Build, *, is_rolled_back: bool) -> BuildFacts:
     version, interruptions, problem = None, None, None
     try:
-        with reading(build.path) as con:
+        with reading(build.path, is_small=True) as con:
             version, interruptions = con.execute(
                 "select code_version, mart_rows['interruptions'] from ops.builds order by started_at desc limit 1"
             ).fetchone() or (None, None)

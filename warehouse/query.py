@@ -41,12 +41,14 @@ def query(
 
 
 def rows(path: Path, sql: str, params: Values | None = None) -> list[dict[str, Any]]:
-    """Run a query and return its answer as dictionaries; times are aware datetimes in UTC.
+    """Run a query of ours and return its answer as dictionaries; times are aware datetimes in UTC.
+
+    The answer is meant to be small, and so is what it is made of.
 
     Raises:
         NoWarehouseError, QueryError: as `query`.
     """
-    with _running(path, sql, params, ()) as relation:
+    with _running(path, sql, params, (), is_small=True) as relation:
         names = relation.columns
         return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
 
@@ -72,8 +74,11 @@ def write(path: Path, sql: str, out: BinaryIO, format: str, *, folders: Sequence
 
 
 @contextmanager
-def _running(path: Path, sql: str, params: Values | None, folders: Sequence[Path]) -> Iterator[duckdb.DuckDBPyRelation]:
-    with reading(publish.resolve(path), folders=folders) as con, answering(con, sql, params) as relation:
+def _running(
+    path: Path, sql: str, params: Values | None, folders: Sequence[Path], *, is_small: bool = False
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    file = publish.resolve(path)
+    with reading(file, folders=folders, is_small=is_small) as con, answering(con, sql, params) as relation:
         yield relation
 
 

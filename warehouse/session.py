@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,7 +79,7 @@ def building(
 
 @contextmanager
 def reading(
-    file: Path, *, beside: Path | None = None, folders: Sequence[Path] = ()
+    file: Path, *, beside: Path | None = None, folders: Sequence[Path] = (), is_small: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a read-only session on a build, attached as `warehouse`, shut off from files, network and settings.
 
@@ -87,11 +88,12 @@ def reading(
         beside: another build, attached as `former`.
         folders: existing folders whose files may be read and written nevertheless; the caller sees to it that no build
             lies in them.
+        is_small: only questions of ours will be asked, which fit in memory: nothing is written beside the build.
 
     Raises:
         DamagedBuildError: it is no build, or a damaged one.
     """
-    with spilling.folder(beside=file) as spill:
+    with _temporary() if is_small else spilling.folder(beside=file) as spill:
         found = limits.detect(spill, share=limits.READER_SHARE)
         config = _config(found, spill) | {"python_enable_replacements": False}  # no variables of ours as tables
         with duckdb.connect(":memory:", config=config) as con:
@@ -106,6 +108,12 @@ def reading(
             con.execute("set enable_external_access = false")
             con.execute("set lock_configuration = true")
             yield con
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="goodput-") as folder:
+        yield Path(folder)
 
 
 def _attach(con: duckdb.DuckDBPyConnection, file: Path, name: str) -> None:

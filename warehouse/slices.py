@@ -79,4 +79,6 @@ def read(sql: str) -> Slice | None:
     except sqlglot.errors.SqlglotError as error:
         raise SliceError(f"`-- Slice:` is no list of columns: {error}") from error
     keys = tuple(e.sql(dialect="duckdb") for e in select.expressions)
+    if not keys:
+        raise SliceError("`-- Slice:` names no column")
     return Slice(keys, frozenset(c.name for c in select.find_all(exp.Column)), found.get("Dirty"), whole)

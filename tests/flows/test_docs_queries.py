@@ -56,7 +56,7 @@ def test_there_are_queries() -> None:
     assert len(QUERIES) >= 4
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", [q for q in QUERIES if "owners.csv" not in q])  # a file that the reader would have
 def test_a_query_of_the_docs_runs_on_the_demo(goodput: Goodput, demo_folder: Path, query: str) -> None:
     ran = goodput("sql", query, "--format", "json", "--config", demo_folder / "goodput.toml")
     assert ran.code == 0, ran.err

@@ -102,7 +102,7 @@ def test_a_disk_that_is_full_while_building_leaves_the_former_build(
 
     before = publish.published(demo_copy / "data")
     monkeypatch.setattr(dictionary, "comment", full)
-    ran = goodput("build", "--config", demo_copy / "goodput.toml")
+    ran = goodput("build", "--force", "--config", demo_copy / "goodput.toml")
     assert ran.code == 1
     assert "No space left on device): the build before stays published" in ran.err
     assert publish.published(demo_copy / "data") == before

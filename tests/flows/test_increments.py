@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -135,11 +136,11 @@ def test_an_operators_word_and_a_node_nobody_knew(site: Site) -> None:
     site.build()
     link = publish.link_of(site.config.data)
     stop = query.rows(link, "from marts.interruptions order by interrupted_at limit 1")[0]
-    (site.config.data / "annotations.jsonl").write_text(
-        '{"interruption_id": "%s", "cause": "gpu_hbm", "node": null, "author": "kim", "why": "replaced", '
-        '"made_at": "2024-06-07T12:00:00+00:00", "scope": "interruption", "cluster": "%s"}\n'
-        % (stop["interruption_id"], stop["cluster"])
-    )
+    label = {
+        "interruption_id": stop["interruption_id"], "cluster": stop["cluster"], "cause": "gpu_hbm", "node": None,
+        "author": "kim", "why": "replaced", "made_at": "2024-06-07T12:00:00+00:00", "scope": "interruption",
+    }  # fmt: skip
+    (site.config.data / "annotations.jsonl").write_text(json.dumps(label) + "\n")
     kern = max((site.home / "exports" / "kern").iterdir())
     line = b"2024-06-07T07:59:58.000001+00:00 newnode01 kernel: [12.000000] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.\n"
     append(kern, line)

@@ -61,7 +61,11 @@ def test_a_published_build_is_one_read_only_file_behind_a_relative_link(make: Bu
     assert link.readlink() == Path("builds") / f"{report.build_id}.duckdb"
     assert report.path is not None
     assert stat.S_IMODE(report.path.stat().st_mode) == 0o444
-    assert sorted(p.name for p in report.path.parent.iterdir()) == [".lock", ".models.json", report.path.name]  # no .wal, no .part
+    assert sorted(p.name for p in report.path.parent.iterdir()) == [
+        ".lock",
+        ".models.json",
+        report.path.name,
+    ]  # no .wal, no .part
 
 
 def test_the_folder_may_be_moved(make: Build, data: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +110,7 @@ def survey(paths: Sequence[Path]) -> Survey:
         FileNotFoundError: a path does not exist.
     """
     looked = [look(path) for path in sorted(set(_files(paths)))]
-    readable = _settled([x for x in looked if x.format is not None and x.problem is None])
+    readable = _settled(_joined([x for x in looked if x.format is not None and x.problem is None]))
     named = sorted(set().union(*(x.clusters for x in readable)))
     nodes = frozenset[str]().union(*(x.nodes for x in readable))
     job_ids = frozenset[str]().union(*(x.job_ids for x in readable))
@@ -155,6 +156,26 @@ def _all_jobs(readable: list[Looked], named: list[str]) -> list[Job]:
     return list(jobs.values())
 
 
+def _joined(readable: list[Looked]) -> list[Looked]:
+    """Let files without a record need a cluster where the others need one: those named alike, else those of the format."""
+    decided: dict[tuple[str | None, str], set[bool]] = {}
+    for x in readable:
+        if not x.is_blank:
+            for kind in (_alike(x.path), ""):
+                decided.setdefault((x.format, kind), set()).add("cluster" in x.needs)
+    return [
+        replace(x, needs=x.needs | {"cluster"})
+        if x.is_blank and (decided.get((x.format, _alike(x.path))) or decided.get((x.format, ""))) == {True}
+        else x
+        for x in readable
+    ]
+
+
+def _alike(path: Path) -> str:
+    """Return what names of one series of files, in whatever folder, have in common: all but their numbers."""
+    return re.sub(r"\d+", "*", path.name)
+
+
 def _settled(readable: list[Looked]) -> list[Looked]:
     """Let files that tell of no event need a node where the others of their format do.
 
@@ -175,8 +196,11 @@ def _settled(readable: list[Looked]) -> list[Looked]:
 def _sources(
     looked: list[Looked], readable: list[Looked], nodes: Collection[str], jobs: Collection[str]
 ) -> list[SourceGuess]:
-    """Return the entries; a missing zone makes no other kind of file, since it is set for the whole cluster."""
-    everything = [x.path for x in looked]
+    """Return the entries; a missing zone makes no other kind of file, since it is set for the whole cluster.
+
+    A file without content is no other kind either: whatever source matches it, nothing is read of it.
+    """
+    everything = [x.path for x in looked if not x.is_empty]
     kinds: dict[tuple[str, bool, bool], dict[Path, Looked]] = {}
     for x in readable:
         kinds.setdefault((x.format or "", "cluster" in x.needs, "node" in x.needs), {})[x.path] = x

@@ -57,9 +57,11 @@ class Looked:
         nodes: nodes it names.
         jobs: its job attempts by identity.
         job_ids: ids of the jobs it names.
+        is_blank: it holds no record, so that nobody knows what its records would name.
         is_node_open: its lines tell of no event, so that nobody knows whether they would name their node.
         offsets: stamps with an offset from UTC, the first and last of its first lines.
         problem: why it cannot be read; None = it can.
+        is_empty: it has no content.
         is_binary: it is no text.
         lines: its first lines, for files that cannot be read.
     """
@@ -71,9 +73,11 @@ class Looked:
     nodes: frozenset[str] = frozenset()
     jobs: dict[tuple[Any, ...], Job] = field(default_factory=dict)
     job_ids: frozenset[str] = frozenset()
+    is_blank: bool = False
     is_node_open: bool = False
     offsets: tuple[Offset, ...] = ()
     problem: str | None = None
+    is_empty: bool = False
     is_binary: bool = False
     lines: tuple[str, ...] = ()
 
@@ -94,7 +98,7 @@ def look(path: Path) -> Looked:
     except Exception as error:  # noqa: BLE001 - decompressors raise errors of many kinds
         return Looked(path, problem=f"cannot be read: {error}")
     if not head.strip():
-        return Looked(path, problem="is empty")
+        return Looked(path, problem="is empty", is_empty=True)
     found = registry.sniff(head)
     if not found and is_binary(head):
         return Looked(path, is_binary=True)
@@ -180,6 +184,7 @@ def _read(path: Path, source: Source) -> Looked:
                 frozenset(nodes),
                 facts.jobs,
                 frozenset(facts.job_ids),
+                is_blank=not facts.records,
                 is_node_open=is_open,
             )
 
@@ -190,6 +195,7 @@ class _Facts:
     nodes: set[str] = field(default_factory=set)
     jobs: dict[tuple[Any, ...], Job] = field(default_factory=dict)
     job_ids: set[str] = field(default_factory=set)
+    records: int = 0
     events: int = 0
     nodeless: int = 0
 
@@ -215,6 +221,7 @@ def _facts(path: Path, source: Source, context: Context) -> _Facts:
 
 
 def _note(facts: _Facts, table: str, frame: Any) -> None:
+    facts.records += len(frame)
     if "cluster" in frame.columns:
         facts.clusters.update(frame["cluster"].drop_nulls().unique().to_list())
     if "node" in frame.columns:

@@ -13,114 +13,42 @@ version.
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from os import stat_result
 from pathlib import Path
 from typing import Any
 
+from flows.manifest_rows import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Piece, Pull
 from flows.manifest_schema import PULLS, SCHEMA, VERSION
 from transforms.lake import Part
 
+__all__ = [
+    "FAILED",
+    "FILE_NAME",
+    "LOADED",
+    "UNKNOWN_FORMAT",
+    "Change",
+    "FileState",
+    "Manifest",
+    "ManifestError",
+    "Piece",
+    "Pull",
+    "export_id",
+    "opened",
+    "opened_to_read",
+]
+
 FILE_NAME = "manifest.sqlite"
-LOADED, FAILED, UNKNOWN_FORMAT = "loaded", "failed", "unknown_format"
 
 
 class ManifestError(Exception):
     """The manifest cannot be used, or does not belong to this lake; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileState:
-    """What a file looked like when it was read last."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    inode: int
-
-    @classmethod
-    def of(cls, path: str, stat: stat_result) -> FileState:
-        """Make it from what the system says of the file."""
-        return cls(path, stat.st_size, stat.st_mtime_ns, stat.st_ino)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of an export, with the fate of its lines; the columns of `warehouse.inputs.EXPORTS`, and these.
-
-    Attributes:
-        is_tail: an unterminated last line, dropped and read again when the file goes on.
-        is_open: its last line was rejected, so that what follows may belong to it: read again when the file goes on.
-        is_current: the file still held these bytes when it was read last.
-        is_lost: a part with its rows was lost; it is to be read again.
-        settings: hash of the parser's version and the settings it was read with.
-        batch: batch of parts that holds its rows.
-    """
-
-    export_id: str
-    path: str
-    source: str | None
-    cluster: str | None
-    byte_offset: int
-    byte_length: int
-    sha256: str | None
-    collected_at: datetime
-    first_line: int
-    lines: int | None = None
-    lines_used: int | None = None
-    lines_ignored: int | None = None
-    lines_rejected: int | None = None
-    ignored_by: str = "{}"
-    status: str = LOADED
-    message: str | None = None
-    is_tail: bool = False
-    is_open: bool = False
-    is_current: bool = True
-    is_lost: bool = False
-    settings: str = ""
-    batch: str = ""
-
-    @property
-    def end(self) -> int:
-        """Offset of the first byte after the piece."""
-        return self.byte_offset + self.byte_length
-
-
-@dataclass(frozen=True, slots=True)
-class Pull:
-    """What became of asking a source's command for one window; the last try counts.
-
-    Attributes:
-        source: name of the source.
-        window_start: UTC begin of the window.
-        window_end: its end.
-        status: loaded = the command succeeded (its output is a file like any other), or failed.
-        pulled_at: UTC time of the try.
-        tries: how often it was asked for, this try included.
-        path: file that keeps the output; None = it failed.
-        sha256: of the output as the command printed it.
-        byte_length: of the same.
-        settings: hash of the command and what it was run with.
-        message: why it failed, or what should be known.
-    """
-
-    source: str
-    window_start: datetime
-    window_end: datetime
-    status: str
-    pulled_at: datetime
-    tries: int = 1
-    path: str | None = None
-    sha256: str | None = None
-    byte_length: int | None = None
-    settings: str = ""
-    message: str | None = None
 
 
 _COLUMNS = tuple(f.name for f in fields(Piece))
@@ -270,13 +198,24 @@ class Manifest:
     def commit(self, change: Change) -> None:
         """Make a change, whole or not at all."""
         with self._transaction():
+            is_news = self._is_news(change)
             self._mark(change)
             self._store_parts(change)
             self._db.executemany("delete from pieces where export_id = ?", [(i,) for i in change.dropped])
             self._db.executemany(_INSERT_PIECE, map(_row, change.pieces))
             self._db.executemany("insert or replace into files values (?, ?, ?, ?)", map(astuple, change.files))
-            if change.pieces or change.dropped or change.lost:
+            if is_news:
                 self._db.execute("update counters set value = value + 1 where name = 'content'")
+
+    def _is_news(self, change: Change) -> bool:
+        """Tell whether a change is one of what the lake holds; the same failure of the same file is none."""
+        if change.lost or not change.dropped.keys() <= {p.export_id for p in change.pieces}:
+            return True
+        return any(
+            piece.status == LOADED
+            or [_exported(piece)] != [_exported(p) for p in self._pieces("export_id = ?", (piece.export_id,))]
+            for piece in change.pieces
+        )
 
     def _mark(self, change: Change) -> None:
         self._db.executemany(
@@ -360,7 +299,7 @@ def opened_to_read(data: Path) -> Iterator[Manifest | None]:
         yield None
         return
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5)
+        connection = _to_read(path)
     except sqlite3.DatabaseError as error:
         raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
     try:
@@ -374,6 +313,32 @@ def opened_to_read(data: Path) -> Iterator[Manifest | None]:
         connection.close()
 
 
+def _to_read(path: Path) -> sqlite3.Connection:
+    """Open a manifest read-only; one whose writer was killed in a commit first has that commit taken back.
+
+    Raises:
+        sqlite3.DatabaseError: it cannot be opened.
+        ManifestError: that commit must be taken back by somebody who may write.
+    """
+    where = path.absolute().as_uri()
+    connection = sqlite3.connect(f"{where}?mode=ro", uri=True, isolation_level=None, timeout=5)
+    try:
+        connection.execute("select count(*) from sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            return connection  # the caller meets it again, and says so
+    else:
+        return connection
+    connection.close()
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        raise ManifestError(
+            f"{path} is as a killed writer left it; let its owner run `goodput status` once, which mends it"
+        )
+    with closing(sqlite3.connect(f"{where}?mode=rw", uri=True, isolation_level=None, timeout=5)) as writer:
+        writer.execute("select count(*) from sqlite_master").fetchone()
+    return sqlite3.connect(f"{where}?mode=ro", uri=True, isolation_level=None, timeout=5)
+
+
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("pragma synchronous = full")
     (version,) = connection.execute("pragma user_version").fetchone()
@@ -383,6 +348,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"begin immediate; {PULLS} pragma user_version = {VERSION}; commit;")
     elif version != VERSION:
         raise ManifestError(f"{path} has version {version}, this program reads version {VERSION}: install a newer one")
+
+
+def _exported(piece: Piece) -> list[Any]:
+    return [getattr(piece, column) for column in _EXPORT_COLUMNS]
 
 
 def _row(piece: Piece) -> tuple[Any, ...]:

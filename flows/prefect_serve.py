@@ -18,8 +18,12 @@ from flows import prefect_automations, prefect_events, prefect_flows
 from flows.config import Config
 
 NAME = "goodput"
-SCHEDULES = {"ingest": "7 * * * *", "report": "37 6 * * *", "maintain": "17 5 * * 0"}
-"""When runs are scheduled, in UTC; builds follow ingests, backfills are asked for."""
+SCHEDULES = {"ingest": "12 * * * *", "report": "37 6 * * *", "maintain": "17 5 * * 0"}
+"""When runs are scheduled, in UTC; builds follow ingests, backfills are asked for.
+
+Twelve minutes past the hour, as a command is asked for an hour ten minutes after its end (the default `delay`): any earlier,
+and the hour that has just ended would always be loaded an hour late.
+"""
 
 
 @dataclass(frozen=True, slots=True)

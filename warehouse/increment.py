@@ -86,7 +86,7 @@ class Increment:
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self._columns(n)]
         try:
             for name in sliced:
-                source = self.near.get((name, "+".join(sorted(part.columns)))) or self._whole(name)
+                source = self._near(name, part, target) or self._whole(name)
                 con.execute(f"create view slice.{name} as select * from {source} as input {_where(part, 'input')}")
             for name in model.references - set(sliced):
                 self._whole(name)
@@ -118,6 +118,17 @@ class Increment:
         con.execute(f"delete from {target}")  # a published table keeps its comments
         con.execute(f"insert into {target} by name select * from memory.delta.fresh")
 
+    def _near(self, name: str, part: Slice, target: str) -> str | None:
+        """Return what to read in place of a relation of the lake; None = all of it.
+
+        Where a record is told that was known, any folder may hold its other tellings.
+        """
+        found = self.near.get((name, "+".join(sorted(part.columns))))
+        if found is None or part.columns == {"export_id"}:
+            return found
+        known = f"select 1 from {target} as input {_where(part, 'input')} limit 1"
+        return found if self.con.execute(known).fetchone() is None else None
+
     def _whole(self, name: str) -> str:
         """Return a relation that is read as a whole; those of the lake are made when they are needed."""
         if name.startswith("lake."):
@@ -131,6 +142,8 @@ class Increment:
                 self.con.execute(f"create or replace table {delta(name)} as select * from {relation(name)} limit 0")
         if part.dirty is not None:
             query = part.dirty
+            for name in re.findall(r"\blake\.\w+", query):
+                self._whole(name)
         elif part.settles:
             query = " union all ".join(f"select min({identifier(part.settles)}) from {delta(n)}" for n in changed)
         else:

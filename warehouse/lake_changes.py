@@ -52,8 +52,8 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     """Make `delta.lake__<table>` of the rows that came or left.
 
     Returns:
-        what became of each table of the lake; and, for models told apart by record or by export, what to read in place of
-        it: only folders and parts that can hold them.
+        what became of each table of the lake; and, for models told apart by record or by export, the rows that came, which
+        are all there are of new ones.
 
     Raises:
         UnknownChangeError: rows left of which nothing is known.
@@ -82,10 +82,7 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
             continue
         con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
         state[name] = SOME
-        folders = {p.rpartition("/")[0] for p in came} | _folders(con, table, left)
-        beside = [p for p in sorted(parts) if p.rpartition("/")[0] in folders]
-        near[name, "record_id"] = f"({_rows(con, table, inputs.lake, beside)})"
-        near[name, "export_id"] = f"({fresh_rows})"
+        near[name, "record_id"] = near[name, "export_id"] = f"({fresh_rows})"
     if unknown := gone - found:
         raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
     return state, near
@@ -133,13 +130,6 @@ def _left(con: duckdb.DuckDBPyConnection, table: Table, gone: set[str]) -> str |
     ids = ", ".join(map(literal, sorted(gone)))
     query = f"select * exclude (part) from work.state.{identifier('tail__' + table.name)} where export_id in ({ids})"
     return query if con.execute(f"select 1 from ({query}) limit 1").fetchone() else None
-
-
-def _folders(con: duckdb.DuckDBPyConnection, table: Table, left: str | None) -> set[str]:
-    if left is None:
-        return set()
-    rows = con.execute(f"select distinct part from work.state.{identifier('tail__' + table.name)}").fetchall()
-    return {path[path.index(f"{table.name}/cluster=") :].rpartition("/")[0] for (path,) in rows}
 
 
 def _table_of(path: str) -> str:

@@ -81,6 +81,8 @@ def backfill(
     if not json:
         text.say_plan(plan, run_backwards=run_backwards)
         _say_left(plan, request)
+        for line in text.before_since(settings, plan):
+            note(line)
     if dry_run:
         return _dry(settings, plan, json=json)
     if os.environ.get("PREFECT_API_URL") and not in_process:

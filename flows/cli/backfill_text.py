@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from flows.cli.words import counted
 
 if TYPE_CHECKING:
     from flows.backfill import Outcome, Plan, Step
+    from flows.config import Config
     from flows.prefect_runs import Run
 
 Row = dict[str, Any]
@@ -39,25 +40,44 @@ def say_plan(plan: Plan, *, run_backwards: bool) -> None:
         todo = [s for s in steps if s.is_todo]
         counts = plan.states(source)
         row: Row = {"source": source, "windows": len(steps), "to_load": len(todo)}
-        rows.append(row | {s: counts.get(s, 0) for s in states} | {"why": _why(todo)})
+        rows.append(row | {s: counts.get(s, 0) for s in states} | {"why": _why(steps)})
     say_table(rows, ("source", "windows", "to_load", *states, "why"), narrow=_NARROW)
     say()
 
 
 def _why(steps: Iterable[Step]) -> str:
-    """Return the reasons for which windows are loaded, each with how many."""
+    """Return why windows are loaded, or cannot be, each with how many; a window counts once, for the worst that is the matter."""
+    from flows.coverage import STATES
+    from flows.coverage_pulls import BEFORE_SINCE
+
     reasons: Counter[str] = Counter()
     for step in steps:
-        reasons.update({_reason(f.state, f.reason) for f in step.files})
-        if step.needs_pull:
-            reasons[_reason(step.state.state, step.state.reason)] += 1
+        found = [(f.state, f.reason) for f in step.files]
+        found += [(step.state.state, step.state.reason)] if step.needs_pull else []
+        if found:
+            reasons[_reason(*min(found, key=lambda one: STATES.index(one[0])))] += 1
+        elif step.state.reason == BEFORE_SINCE:
+            reasons[BEFORE_SINCE] += 1
     return ", ".join(f"{number:,} {reason}" for reason, number in reasons.most_common())
 
 
 def _reason(state: str, reason: str) -> str:
     if state == "failed":
         return "failed before"
-    return "done, but to be loaded again" if state == "done" else reason
+    return "to be loaded again" if state == "done" else reason
+
+
+def before_since(settings: Config, plan: Plan) -> Iterator[str]:
+    """Yield, for each source with windows before its `since`, which line keeps them from being loaded."""
+    from flows.config_errors import line_numbers, line_of
+    from flows.coverage_pulls import BEFORE_SINCE
+
+    early = Counter(s.state.source for s in plan.steps if s.state.reason == BEFORE_SINCE)
+    lines = line_numbers(settings.path.read_text(encoding="utf-8")) if early else {}
+    for position, source in enumerate(settings.sources):
+        if number := early[source.name]:
+            place = f"{settings.path.name} line {line_of(lines, ('sources', position, 'since'))}"
+            yield f"{counted(number, 'window')} before `since` of {source.name} ({place}); set it earlier to ask for them"
 
 
 def say_windows(steps: Iterable[Step]) -> None:

@@ -64,6 +64,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
     from flows.config import ConfigError, load
 
     yield from versions()
+    settings = None
     try:
         settings = load(config)
     except ConfigError as error:
@@ -76,7 +77,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
         yield from _carefully("exports", doctor_data.exports, settings)
         yield from _carefully("commands", doctor_pulls.commands, settings)
         yield from _carefully("build", doctor_build.build, settings)
-    yield from prefect()
+    yield from prefect(settings)
 
 
 def _carefully(about: str, look: Callable[[Any], Iterator[Finding]], settings: facts.Config) -> Iterator[Finding]:
@@ -139,10 +140,13 @@ def _configuration(settings: facts.Config) -> Iterator[Finding]:
         yield Finding("configuration", WARNING, f"{source.path}: {source.message}")
 
 
-def prefect() -> Iterator[Finding]:
-    """Say whether Prefect's server answers, where one is set."""
+def prefect(settings: facts.Config | None = None) -> Iterator[Finding]:
+    """Say whether Prefect's server answers, where one is set, or who serves the data folder with one of its own."""
     url = os.environ.get("PREFECT_API_URL", "").strip()
     if not url:
+        if settings is not None and (serving := _serving(settings)):
+            yield Finding("prefect server", OK, serving)
+            return
         text = "PREFECT_API_URL is not set: no server is used; `goodput run` from cron needs none"
         yield Finding("prefect server", OK, text)
         return
@@ -152,6 +156,21 @@ def prefect() -> Iterator[Finding]:
         return
     step = "start it (`prefect server start`), or correct or unset PREFECT_API_URL; `goodput run` works without"
     yield Finding("prefect server", PROBLEM, f"PREFECT_API_URL: {shown}: {problem}", step)
+
+
+def _serving(settings: facts.Config) -> str:
+    """Return who serves the data folder, and where its page is; empty where nobody does."""
+    from flows import lease
+    from flows.cli import doctor_data, serve
+
+    if not doctor_data.is_held(settings.data / serve.LOCK_NAME):
+        return ""
+    who = lease.holder(settings.data, serve.LOCK_NAME)
+    if who is None:
+        return "`goodput serve` runs on this data folder"
+    _, _, port = who.command.partition("--port ")
+    page = f"http://127.0.0.1:{port}" if port else "that of the server which PREFECT_API_URL named when it was started"
+    return f"`goodput serve` runs on this data folder, process {who.pid} on {who.host} since {who.since}; its page: {page}"
 
 
 def _answer(url: str) -> tuple[str, str | None]:

@@ -108,17 +108,18 @@ def writer(settings: facts.Config) -> Iterator[Finding]:
     from warehouse import publish
 
     data = settings.data
-    held, who = _is_held(data / lease.FILE_NAME), lease.holder(data)
+    held, who = is_held(data / lease.FILE_NAME), lease.holder(data)
     if held is None:
         step = "move `data` to a filesystem that has locks"
         yield Finding("writer", PROBLEM, f"{data / lease.FILE_NAME} cannot be locked", step)
     elif held:
         yield _busy(str(who) if who else "another process", who.since if who else None)
     elif who is not None:
-        yield Finding("writer", OK, f"nobody writes now; the last was {who}")
+        last = f"process {who.pid} on {who.host} with `{who.command}`, begun {who.since} and over"
+        yield Finding("writer", OK, f"nobody writes now; the last was {last}")
     else:
         yield Finding("writer", OK, "nobody writes now")
-    if held is False and not _is_held(publish.folder_of(data) / ".lock"):
+    if held is False and not is_held(publish.folder_of(data) / ".lock"):
         rests = list(publish.folder_of(data).glob(f"*{publish.UNFINISHED}"))
         if rests:
             text = f"{counted(len(rests), 'unfinished build')} left by a killed process"
@@ -136,7 +137,7 @@ def _busy(who: str, since: str | None) -> Finding:
     return Finding("writer", OK, text)
 
 
-def _is_held(path: Path) -> bool | None:
+def is_held(path: Path) -> bool | None:
     """Tell whether a process holds a lock; None = there are no locks here. Holds it itself for an instant, shared."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -64,8 +64,9 @@ def warn_ingest(report: IngestReport) -> None:
     """Print what went wrong, and what to do about it."""
     for text in report.notes:
         warn(text)
-    for pull in report.failed_pulls[:MAX_LISTED]:
-        fail(pulls.failed(pull))
+    failures = pulls.failures(report.failed_pulls)
+    for failure in failures[:MAX_LISTED]:
+        fail(failure)
     for pull in [p for p in report.pulls if p.status == "loaded" and p.message][:MAX_LISTED]:
         warn(f"{pull.source} {pulls.window_of(pull)}: {pull.message}")
     for export in report.unknown[:MAX_LISTED]:
@@ -75,7 +76,7 @@ def warn_ingest(report: IngestReport) -> None:
     for export in [e for e in report.exports if e.rejected][:MAX_LISTED]:
         rejected = counted(export.rejected, "line")
         warn(f'{here(export.path)}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
-    listed = (report.failed_pulls, report.unknown, report.failed, [e for e in report.exports if e.rejected])
+    listed = (failures, report.unknown, report.failed, [e for e in report.exports if e.rejected])
     if hidden := sum(max(len(kind) - MAX_LISTED, 0) for kind in listed):
         warn(f"and {hidden} more; `goodput check` lists all")
 

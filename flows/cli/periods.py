@@ -34,7 +34,8 @@ def period(start: str, end: str | None) -> tuple[datetime, datetime]:
         except OverflowError:
             raise CommandError(f"--end {end}: there is no day after it; write a nearer one", 2) from None
     if last <= first:
-        raise CommandError(f"--end {last:%Y-%m-%dT%H:%M:%SZ} is not after --start {first:%Y-%m-%dT%H:%M:%SZ}", 2)
+        until = f"now, {last:%Y-%m-%dT%H:%M:%SZ}" if end is None else end
+        raise CommandError(f"--end {until} is not after --start {start}", 2)
     return first, last
 
 

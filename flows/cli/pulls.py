@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flows.windows import Window
 
 SHOWN_CHARACTERS = 80
+MAX_NAMED = 5
 AGAIN = "    nothing of this window was read; once the command works, the next `goodput ingest` asks for it again"
 
 
@@ -94,6 +95,20 @@ def window_of(pull: Pull) -> str:
 def failed(pull: Pull) -> str:
     """Return why a window could not be loaded, and what comes next."""
     return f"{pull.source} {window_of(pull)}: {pull.message}\n{AGAIN}"
+
+
+def failures(tries: Iterable[Pull]) -> list[str]:
+    """Return why windows could not be loaded, those of a source that failed alike in one."""
+    alike: dict[tuple[str, str], list[Pull]] = {}
+    for pull in tries:
+        alike.setdefault((pull.source, pull.message), []).append(pull)
+    found = []
+    for first, *others in alike.values():
+        same = ", ".join(window_of(p) for p in others[:MAX_NAMED])
+        hidden = f" and {len(others) - MAX_NAMED:,} more" if len(others) > MAX_NAMED else ""
+        more = f"\n    the same for {counted(len(others), 'other window')}: {same}{hidden}" if others else ""
+        found.append(f"{first.source} {window_of(first)}: {first.message}{more}\n{AGAIN}")
+    return found
 
 
 def problems(settings: facts.Config) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from flows.prefect_server import Server
 
 LOCK_NAME = "serve.lock"
+PORT, LIMIT, NAME = 4200, 5, "goodput"
+MAX_PORT, MAX_LIMIT = 65535, 100
 
 
 def serve(
     *,
-    port: Annotated[int, Parameter(help="Port of Prefect's page and server, on 127.0.0.1 only.")] = 4200,
-    limit: Annotated[int, Parameter(help="Runs at a time; one of them writes, the others wait for it.")] = 5,
-    name: Annotated[str, Parameter(help="Name of the deployments, to tell apart several on one server.")] = "goodput",
+    port: Annotated[int, Parameter(help="Port of Prefect's page and server, on 127.0.0.1 only; 1 to 65535.")] = PORT,
+    limit: Annotated[int, Parameter(help="Runs at a time; one of them writes, the others wait for it. 1 to 100.")] = LIMIT,
+    name: Annotated[str, Parameter(help="Name of the deployments, to tell apart several on one server.")] = NAME,
     config: ConfigOption = None,
 ) -> int:
     """Read, build and report on a schedule, until Ctrl-C or SIGTERM: all that one machine needs.
@@ -37,25 +40,40 @@ def serve(
     PREFECT_API_URL names one. Stop and start it as you like: nothing is
     lost, and what was missed is caught up.
     """
+    _in_range("--port", port, MAX_PORT)
+    _in_range("--limit", limit, MAX_LIMIT)
     settings = facts.configuration(config)
-    with facts.expected_errors(), _only_one(settings), _server(settings, port) as server:
+    with facts.expected_errors(), _only_one(settings, port), _server(settings, port) as server:
         from flows import prefect_serve
 
         def begun(served: Served) -> None:
             _say(settings, server, served)
 
         asyncio.run(prefect_serve.serve(settings, name=name, limit=limit, begun=begun))
-    note("stopped; `goodput serve` goes on where it was")
+    note(f"stopped; `goodput serve{_options(port, limit, name)}` goes on where it was")
     return 0
 
 
+def _in_range(option: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise CommandError(f"{option} is {value}; write 1 to {most}", 2)
+
+
+def _options(port: int, limit: int, name: str) -> str:
+    """Return the options that were given, to be typed again; `--config` is added where it is printed."""
+    given = (("--port", port, PORT), ("--limit", limit, LIMIT), ("--name", name, NAME))
+    return "".join(f" {option} {shlex.quote(str(value))}" for option, value, usual in given if value != usual)
+
+
 @contextmanager
-def _only_one(settings: facts.Config) -> Iterator[None]:
+def _only_one(settings: facts.Config, port: int) -> Iterator[None]:
     """Keep a second one from the same data folder, as its runs would be the same."""
     from flows import lease
 
+    # Told to whoever asks (`goodput doctor`): the port is that of our own server, if it is ours.
+    command = "serve" if os.environ.get("PREFECT_API_URL", "").strip() else f"serve --port {port}"
     try:
-        with lease.hold(settings.data, "serve", name=LOCK_NAME):
+        with lease.hold(settings.data, command, name=LOCK_NAME):
             yield
     except lease.BusyError as error:
         raise CommandError(

@@ -178,3 +178,63 @@ def test_a_build_that_fails_leaves_nothing_to_go_on_from(site: Site, monkeypatch
     assert_as_whole(site, is_partial=False)
     site.collect(at + timedelta(hours=2))
     assert_as_whole(site)
+
+
+def test_a_file_that_fails_again_is_no_news(site: Site) -> None:
+    """Else every hour makes another build of the same, and the ones to roll back to are pruned away."""
+    site.collect(BEGAN + timedelta(days=2))
+    broken = site.home / "exports" / "sacct" / "sacct_20240605T010000Z.txt"
+    broken.write_bytes(b"\x00\x01")
+    first = site.build()
+    assert [e.path for e in pipeline.ingest(site.config).failed or pipeline.ingest(site.config).unknown]
+    assert not pipeline.needs_build(site.config)
+    again = site.build()
+    assert again.is_current
+    assert again.build_id == first.build_id
+    broken.write_bytes(b"\x00\x02 something else")
+    assert not site.build().is_current
+
+
+XID = "{at}+00:00 {node} kernel: [8914553.056622] NVRM: Xid (PCI:0000:3b:00): 79, pid=77, GPU has fallen off the bus.\n"
+
+
+def test_a_line_that_is_told_again_a_day_later(site: Site) -> None:
+    """A logger that restarts prints the kernel's ring buffer again: the earliest telling holds, in whatever folder it lies."""
+    site.collect(BEGAN + timedelta(days=3))
+    kern = sorted((site.home / "exports" / "kern").iterdir())
+    append(kern[0], XID.format(at="2024-06-03T20:00:00.000001", node="gpu0001").encode())
+    site.build()
+    append(kern[-1], XID.format(at="2024-06-06T07:59:59.000001", node="gpu0001").encode())
+    assert_as_whole(site)
+
+
+SACCT = "JobID|JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Submit|Start|End|Elapsed|NNodes|NodeList\n"
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Start|End|Elapsed|NNodes|NodeList\n"
+        "98|atlas|tr|u|p|FAILED|1:0|2024-06-04T01:00:00|2024-06-04T05:00:00|04:00:00|2|n[1-2]\n",
+        "JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Submit|Start|End|Elapsed|NNodes|NodeList\n"
+        "98|atlas|tr|u|p|FAILED|1:0|2024-06-04T05:01:00|2024-06-04T05:10:00|2024-06-04T05:30:00|00:20:00|2|n[1-2]\n",
+    ],
+    ids=["the same attempt", "a requeue"],
+)
+def test_an_array_task_that_is_later_told_by_its_raw_id_alone(tmp_path: Path, later: str) -> None:
+    """JobID 97_1 and JobIDRaw 98 are one job: what the second tells changes what the first one made."""
+    toml = tmp_path / "goodput.toml"
+    toml.write_text(
+        '[clusters.atlas]\nzone = "UTC"\ngpus_per_node = 8\n[[sources]]\npath = "sacct_{collected_at}.txt"\n'
+        '[[runs]]\nmatch = { user = "u" }\n'
+    )
+    task = "|atlas|tr|u|p|FAILED|1:0|2024-06-04T00:00:00|2024-06-04T01:00:00|2024-06-04T05:00:00|04:00:00|2|n[1-2]\n"
+    (tmp_path / "sacct_20240605T000000Z.txt").write_text(f"{SACCT}97_1|98{task}97_2|99{task}")
+    settings = config.load(toml)
+    pipeline.run(settings)
+    (tmp_path / "sacct_20240606T000000Z.txt").write_text(later)
+    _, report = pipeline.run(settings)
+    assert report.made_from
+    made = digest(publish.link_of(settings.data))
+    pipeline.build(settings, force=True)
+    assert made == digest(publish.link_of(settings.data))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,7 +14,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from flows.manifest import FILE_NAME, Change, FileState, Manifest, ManifestError, Piece, export_id, opened
+from flows.manifest import (
+    FILE_NAME,
+    Change,
+    FileState,
+    Manifest,
+    ManifestError,
+    Piece,
+    export_id,
+    opened,
+    opened_to_read,
+)
 from flows.pieces import Span, is_fresh, plan, settings_of, sha256
 from transforms.lake import Part
 from warehouse.inputs import EXPORTS
@@ -177,3 +190,27 @@ def test_a_cluster_that_was_added_makes_nothing_stale() -> None:
     assert not is_fresh(known, settings_of(["fake"], {"c1": "Asia/Tokyo"}))
     assert not is_fresh(known, settings_of(["fake"], {}))
     assert not is_fresh(known, settings_of(["other"], {"c1": "UTC"}))
+
+
+KILLED_IN_A_COMMIT = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("pragma cache_size = 1")  # so that pages reach the file before the commit
+connection.execute("begin immediate")
+connection.execute("update pieces set message = hex(randomblob(2000))")
+connection.executemany("insert into files values (?, 1, 1, 1)", [(str(n) * 50,) for n in range(2000)])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_writer_killed_in_a_commit_does_not_lock_readers_out(tmp_path: Path) -> None:
+    """SQLite leaves a journal that only a writer may roll back: whoever opens the manifest to read has it done first."""
+    with opened(tmp_path) as manifest:
+        manifest.commit(Change(pieces=[piece(path=f"/{n}") for n in range(200)]))
+    killed = subprocess.run([sys.executable, "-c", KILLED_IN_A_COMMIT, str(tmp_path / FILE_NAME)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / f"{FILE_NAME}-journal").exists()
+    with opened_to_read(tmp_path) as found:
+        assert found is not None
+        assert found.pieces("/7") == [piece(path="/7")]
+    assert not (tmp_path / f"{FILE_NAME}-journal").exists()

@@ -86,7 +86,7 @@ def test_one_command_deploys_all(prefect: Prefect) -> None:
     found = {flow: prefect.deployment(flow) for flow in FLOWS}
     crons = {f: [s["schedule"]["cron"] for s in d["schedules"]] for f, d in found.items()}
     assert crons == {
-        "ingest": ["7 * * * *"],
+        "ingest": ["12 * * * *"],
         "build": [],  # follows ingest, by event
         "report": ["37 6 * * *"],
         "maintain": ["17 5 * * 0"],

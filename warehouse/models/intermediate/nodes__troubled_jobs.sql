@@ -1,13 +1,13 @@
 -- One row per job attempt, tracked or not, and node of it that ever had a fatal event.
--- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
+-- Slice: record_id
 -- Whole: intermediate.nodes__troubled, staging.scheduler__host_lists
--- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from delta.staging__scheduler__attempts
--- Dirty: union all select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__attempts
+-- Dirty: select record_id from delta.staging__scheduler__attempts
+-- Dirty: union all select record_id from staging.scheduler__attempts
 -- Dirty: where cluster in (select cluster from delta.intermediate__nodes__troubled)
 with held as (
     select
         attempts.cluster,
-        attempts.job_id,
+        attempts.record_id,
         unnest(host_lists.nodes) as node,
         attempts.state,
         attempts.started_at,

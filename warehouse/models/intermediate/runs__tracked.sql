@@ -1,6 +1,6 @@
 -- One row per job attempt that belongs to a tracked run, with its run key and the [[runs]] entry that holds.
 -- Attempts without a start, or of unknown length, enter no run.
--- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
+-- Slice: record_id
 with attempts as (
     select
         *,

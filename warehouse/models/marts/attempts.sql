@@ -1,7 +1,7 @@
 -- One row per job attempt of any job: one allocation from start to end.
 -- `infrastructure_verdict` says whether the machines ended it: by the interruption's verdict where the attempt is
 -- tracked, else by what the scheduler says.
--- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
+-- Slice: record_id
 with judged as (
     select
         attempts.*,

@@ -5,10 +5,24 @@
 -- taken from the cluster's gpus_per_node and flagged `gpus_assumed`; so are those of a cluster whose Slurm never
 -- accounts for GPUs. Its nodes are those of its `node_list`, see staging.scheduler__host_lists.
 -- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
--- Whole: staging.scheduler__host_lists
--- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from delta.staging__scheduler__records
--- Dirty: union all select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__records
+-- Dirty: with told as (
+-- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
+-- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw
+-- Dirty: from staging.scheduler__records
+-- Dirty: ),
+-- Dirty: changed as (
+-- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number from delta.staging__scheduler__records
+-- Dirty: union select cluster, split_part(replace(job_id_raw, '+', '_'), '_', 1) from delta.staging__scheduler__records
+-- Dirty: ),
+-- Dirty: numbers as (
+-- Dirty: select distinct told.cluster, told.number from told inner join changed
+-- Dirty: on told.cluster = changed.cluster and (told.number = changed.number or told.raw = changed.number)
+-- Dirty: )
+-- Dirty: from changed union from numbers union
+-- Dirty: select distinct told.cluster, told.raw from told semi join numbers using (cluster, number)
+-- Dirty: union select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__records
 -- Dirty: where cluster in (select cluster from delta.staging__scheduler__accounting)
+-- Whole: staging.scheduler__host_lists
 with records as (
     select * exclude (filled_columns)
     from staging.scheduler__records

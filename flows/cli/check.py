@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from flows.cli import facts, labels, landed, pulls
 from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import CommandError, Steps, fail, here, say, say_json, warn
+from flows.cli.terminal import CommandError, Steps, fail, here, note, say, say_json, warn
 from flows.cli.words import counted
 
 NEXT_STEP = (
@@ -32,6 +32,7 @@ def check(
     That is: rejected lines, failed or unknown exports, no export of jobs,
     sources without a file, commands that failed, marts that break a rule. What
     only makes verdicts doubtful, such as events that name no node, is a warning.
+    Of files that are gone, rejected lines and failures are only noted.
     """
     settings = facts.configuration(config)
     if digest:
@@ -39,16 +40,20 @@ def check(
     files = landed.by_file(landed.exports(settings))
     broken, warnings = _mart_problems(settings)
     sources = [*_source_problems(settings), *pulls.problems(settings)]
-    problems = [*landed.without_jobs(files), *_export_problems(files), *sources, *broken]
+    present, gone = landed.apart(settings, files)
+    problems = [*landed.without_jobs(files), *_export_problems(present), *_lost_lines(files), *sources, *broken]
+    notes = landed.facts_of_gone(gone)
     warnings = [*pulls.overdue(settings), *warnings]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
-        say_json({"problems": problems, "warnings": warnings, "exports": len(files), **lines})
+        say_json({"problems": problems, "warnings": warnings, "notes": notes, "exports": len(files), **lines})
     else:
         for problem in problems:
             fail(problem)
         for warning in warnings:
             warn(warning)
+        for text in notes:
+            note(text)
         fates = f"{lines['used']:,} used + {lines['ignored']:,} ignored + {lines['rejected']:,} rejected"
         total = f"{counted(len(files), 'export')}, {fates} = {counted(lines['lines'], 'line')}"
         found = counted(len(problems), "problem") if problems else "no problems"
@@ -67,11 +72,15 @@ def _export_problems(files: list[landed.Row]) -> list[str]:
         if file["rejected"]:
             rejected = counted(file["rejected"], "line")
             found.append(f'{here(file["path"])}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
-        if file["lines"] != file["used"] + file["ignored"] + file["rejected"]:
-            found.append(
-                f"{here(file['path'])}: the fates of its lines do not sum to {file['lines']:,}; please report it"
-            )
     return found
+
+
+def _lost_lines(files: list[landed.Row]) -> list[str]:
+    return [
+        f"{here(file['path'])}: the fates of its lines do not sum to {file['lines']:,}; please report it"
+        for file in files
+        if file["lines"] != file["used"] + file["ignored"] + file["rejected"]
+    ]
 
 
 def _source_problems(settings: facts.Config) -> list[str]:

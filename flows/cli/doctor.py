@@ -137,7 +137,7 @@ def _configuration(settings: facts.Config) -> Iterator[Finding]:
     what = f"{counted(len(settings.sources), 'source')}, {counted(len(files), 'file')}"
     yield Finding("configuration", OK, f"{settings.path}: {what}")
     for source in unmatched(settings, empty):
-        yield Finding("configuration", WARNING, f"{source.path}: {source.message}")
+        yield Finding("configuration", PROBLEM, f"{source.path}: {source.message}")
 
 
 def prefect(settings: facts.Config | None = None) -> Iterator[Finding]:
@@ -170,7 +170,9 @@ def _serving(settings: facts.Config) -> str:
         return "`goodput serve` runs on this data folder"
     _, _, port = who.command.partition("--port ")
     page = f"http://127.0.0.1:{port}" if port else "that of the server which PREFECT_API_URL named when it was started"
-    return f"`goodput serve` runs on this data folder, process {who.pid} on {who.host} since {who.since}; its page: {page}"
+    return (
+        f"`goodput serve` runs on this data folder, process {who.pid} on {who.host} since {who.since}; its page: {page}"
+    )
 
 
 def _answer(url: str) -> tuple[str, str | None]:

@@ -20,12 +20,16 @@ LEAST_FREE, ENOUGH_FREE = 200_000_000, 2_000_000_000
 """Free bytes below which a build is likely to fail, and below which it is time to make room."""
 CLOCK_SECONDS = 120.0
 """How far clocks of machines that share files may differ before it is worth a word."""
+DAY_SECONDS = 25 * 3600.0
+"""How long a day may be, where clocks are set back in it."""
 LONG_SECONDS = 86_400.0
 """How long one command may write before it is worth a word."""
 SHOWN = 5
 
 _NETWORK = ("nfs", "cifs", "smb", "9p", "fuse", "lustre", "gpfs", "beegfs", "ceph", "afs")
 _MEMORY = ("tmpfs", "ramfs")
+_DAY = re.compile(r"\d{4}-?\d\d-?\d\d")
+"""A stamp in a name that is a date alone."""
 
 
 def folder(settings: facts.Config) -> Iterator[Finding]:
@@ -196,19 +200,35 @@ def exports(settings: facts.Config) -> Iterator[Finding]:
     if not files:
         yield Finding("exports", WARNING, "nothing was read yet", "`goodput run` reads what the configuration names")
         return
-    yield from _fates(files)
-    now = datetime.now(UTC)
-    future = [f for f in files if (f["collected_at"] - now).total_seconds() > CLOCK_SECONDS]
-    if future:
+    present, gone = landed.apart(settings, files)
+    yield from _fates(present, gone)
+    if future := _in_the_future(settings, present):
         first = future[0]
         text = f"{counted(len(future), 'export')} collected in the future, such as {here(first['path'])}"
         step = f"is {first['collected_at']:%Y-%m-%d %H:%M} UTC right? See `collected_at` of its source, and the zone"
         yield Finding("clock", WARNING, text, step)
 
 
-def _fates(files: list[landed.Row]) -> Iterator[Finding]:
+def _in_the_future(settings: facts.Config, files: list[landed.Row]) -> list[landed.Row]:
+    """Return files that would have been collected later than now; one named for today stands for the end of today."""
+    from flows.ingesting import jobs
+
+    captured = {j.found.name: j.found.captures.get("collected_at", "") for j in jobs(settings)[0]}
+    now = datetime.now(UTC)
+    return [
+        f
+        for f in files
+        if (f["collected_at"] - now).total_seconds()
+        > CLOCK_SECONDS + (DAY_SECONDS if _DAY.fullmatch(captured.get(f["path"], "")) else 0.0)
+    ]
+
+
+def _fates(files: list[landed.Row], gone: list[landed.Row]) -> Iterator[Finding]:
     bad = [f for f in files if f["status"] != "loaded"]
-    yield Finding("exports", OK, f"{len(files) - len(bad):,} of {counted(len(files), 'file')} read")
+    failed = sum(f["status"] != "loaded" for f in gone)
+    more = f"; {failed:,} more that could not be read {'is' if failed == 1 else 'are'} gone since" if failed else ""
+    read = len(files) + len(gone) - failed - len(bad)
+    yield Finding("exports", OK, f"{read:,} of {counted(len(files) + len(gone) - failed, 'file')} read{more}")
     for unknown in (False, True):
         some = [f for f in bad if (f["status"] == "unknown_format") is unknown]
         step = (

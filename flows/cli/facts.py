@@ -137,7 +137,9 @@ def moment(text: str) -> datetime:
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
     except CommandError:
-        raise CommandError(f"{text!r} is no time; write 24h, 7d, 2026-05-04 or 2026-05-04T13:30:00Z", 2) from None
+        raise CommandError(
+            f"{text!r} is no time; write 45m, 24h, 7d, 2w, 2026-05-04 or 2026-05-04T13:30:00Z", 2
+        ) from None
 
 
 def has_column(config: Config, mart: str, column: str) -> bool:

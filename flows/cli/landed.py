@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from flows.cli import facts
 from flows.cli.terminal import CommandError
+from flows.cli.words import counted
 
 Row = dict[str, Any]
 
@@ -45,6 +47,49 @@ def by_file(pieces: list[Row]) -> list[Row]:
         if piece["status"] != "loaded":
             row["status"], row["message"] = piece["status"], piece["message"]
     return list(files.values())
+
+
+def apart(settings: facts.Config, files: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Return the files that sources match now, and those that are gone or that no source matches any more.
+
+    Of the others nothing can be mended or read again: what is known of them is a fact, and no problem.
+    """
+    from flows.ingesting import jobs
+
+    matched = {job.found.name for job in jobs(settings)[0]}
+    here = [file for file in files if file["path"] in matched or _is_hidden(file["path"])]
+    kept = {file["path"] for file in here}
+    return here, [file for file in files if file["path"] not in kept]
+
+
+def _is_hidden(path: str) -> bool:
+    """Tell whether this user cannot see if a file is there."""
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def facts_of_gone(gone: list[Row]) -> list[str]:
+    """Return what could not be read of files that are gone, as one sentence; nothing where all was read."""
+    failed = sum(file["status"] != "loaded" for file in gone)
+    rejected = sum(file["rejected"] for file in gone)
+    told = [counted(failed, "unreadable export")] if failed else []
+    told += [counted(rejected, "rejected line")] if rejected else []
+    if not told:
+        return []
+    verb = "is" if failed + rejected == 1 else "are"
+    which = (
+        "a file that is gone or that no source matches"
+        if failed + rejected == 1
+        else "files that are gone or that no source matches"
+    )
+    return [
+        f"{' and '.join(told)} {verb} of {which} any more: no problem now; they stay in ops.exports and ops.rejects"
+    ]
 
 
 def without_jobs(files: list[Row]) -> list[str]:

@@ -60,7 +60,9 @@ def _relation(state: State, name: str) -> Relation:
     for relation in relations:  # marts come first
         if name in (relation.name, relation.table):
             return relation
-    near = difflib.get_close_matches(name, [n for r in relations for n in (r.name, r.table)], 2)
+    full = {n: [r.name for r in relations if n in (r.name, r.table)] for r in relations for n in (r.name, r.table)}
+    close = difflib.get_close_matches(name, full, 2)
+    near = list(dict.fromkeys(whole for n in close for whole in full[n]))[:2]
     raise CommandError(f"no table {name}; " + (f"did you mean {' or '.join(near)}?" if near else "`tables` lists them"))
 
 

@@ -97,8 +97,12 @@ def _statement(query: str | None, file: Path | None) -> str:
     if file is not None:
         try:
             return file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{file}: {error}", 2) from None
+        except FileNotFoundError:
+            raise CommandError(f"--file {file}: there is no such file", 2) from None
+        except OSError as error:
+            raise CommandError(f"--file {file} cannot be read: {error.strerror}", 2) from None
+        except UnicodeDecodeError:
+            raise CommandError(f"--file {file} is no text in UTF-8", 2) from None
     if query is None and sys.stdin.isatty():
         raise CommandError(f"no query; {_HOW}", 2)
     statement = sys.stdin.read() if query is None else query

@@ -209,15 +209,15 @@ def test_a_line_that_is_told_again_a_day_later(site: Site) -> None:
 
 
 SACCT = "JobID|JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Submit|Start|End|Elapsed|NNodes|NodeList\n"
+RAW = "JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode"
+JOB = "98|atlas|tr|u|p|FAILED|1:0"
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        "JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Start|End|Elapsed|NNodes|NodeList\n"
-        "98|atlas|tr|u|p|FAILED|1:0|2024-06-04T01:00:00|2024-06-04T05:00:00|04:00:00|2|n[1-2]\n",
-        "JobIDRaw|Cluster|JobName|User|Partition|State|ExitCode|Submit|Start|End|Elapsed|NNodes|NodeList\n"
-        "98|atlas|tr|u|p|FAILED|1:0|2024-06-04T05:01:00|2024-06-04T05:10:00|2024-06-04T05:30:00|00:20:00|2|n[1-2]\n",
+        f"{RAW}|Start|End|Elapsed|NNodes|NodeList\n{JOB}|2024-06-04T01:00:00|2024-06-04T05:00:00|04:00:00|2|n[1-2]\n",
+        f"{RAW}|Submit|Start|End|NNodes|NodeList\n{JOB}|2024-06-04T05:01:00|2024-06-04T05:10:00|2024-06-04T05:30:00|2|n[1-2]\n",
     ],
     ids=["the same attempt", "a requeue"],
 )

@@ -232,11 +232,23 @@ class _Files:
         if not is_same and all(p.status == LOADED for p in current):
             unread = (STALE, CHANGED) if current or past else (MISSING, NOT_READ)
             found |= dict.fromkeys(unread_in, unread)
+        if any(_has_changed(p, stat, source) for p in current):  # what failed is not what is there now
+            found = {w: (STALE, CHANGED) if one[0] == FAILED else one for w, one in found.items()}
         for window, (state, reason) in found.items():
             yield Held(name, window, state, reason, job)
 
 
 _LAST_SECOND = 253_402_300_799.0
+_CLOCK_SECONDS = 0.001  # more than is lost where a time is kept with microseconds
+
+
+def _has_changed(failed: Piece, stat: os.stat_result, source: SourceConfig) -> bool:
+    """Tell whether a file that no parser read was written since: by its size, and its time where the piece keeps that."""
+    if failed.status == LOADED or failed.sha256 is not None:
+        return False
+    modified = min(max(stat.st_mtime, 0), _LAST_SECOND)
+    is_other_time = source.collected_at is None and abs(failed.collected_at.timestamp() - modified) > _CLOCK_SECONDS
+    return failed.byte_length != stat.st_size or is_other_time
 
 
 def _by_window(path: str, pieces: Sequence[Piece], source: SourceConfig) -> dict[Window, list[Piece]]:

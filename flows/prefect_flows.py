@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from prefect import flow
+from prefect import flow, get_run_logger
+from prefect.client.schemas.objects import State
+from prefect.states import Failed
 from pydantic import AfterValidator, Field
 
 from flows import config as configuration
@@ -34,9 +36,10 @@ ConfigFile = Annotated[Path, AfterValidator(_usable)]
 DEFAULT = Path(configuration.FILE_NAME)  # a fixed name, looked up in the worker's folder when a run starts
 Moment = Annotated[
     str,
-    # A server checks patterns of parameters and not formats: a wrong one is refused when a run is asked for.
+    # A server checks patterns of parameters and not formats: another form is refused when a run is asked for, and a day
+    # that no month has once the run begins.
     Field(
-        pattern=r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?$",
+        pattern=r"^(\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)?)?|\d+[smhdw])$",
     ),
 ]
 
@@ -101,19 +104,19 @@ def maintain(config: ConfigFile = DEFAULT) -> None:
 @flow(name="backfill")
 def backfill(
     start: Moment,
-    end: Moment,
+    end: Moment | None = None,
     config: ConfigFile = DEFAULT,
     sources: tuple[str, ...] = (),
     reprocess: Reprocess = "none",
     run_backwards: bool = False,
     max_active: Annotated[int, Field(ge=1, le=32)] = 2,
     build: bool = True,
-) -> None:
+) -> State[None] | None:
     """Load what is missing between two times, window by window, then build.
 
     Args:
-        start: first day or time, UTC: 2026-05-01 or 2026-05-01T06:00Z.
-        end: last day, which is included, or a time, which is not.
+        start: first day or time, UTC: 2026-05-01 or 2026-05-01T06:00Z; or how long ago: 30d.
+        end: last day, which is included, or a time, which is not; now if not given.
         config: path of goodput.toml, as the worker sees it.
         sources: names of the sources; none = all.
         reprocess: what is loaded besides what never was or is out of date: none, what failed, or all.
@@ -128,7 +131,9 @@ def backfill(
         first, last = periods.period(start, end)
         periods.check(configuration.load(config), sources, first, last)
     except CommandError as error:
-        raise RunFailedError(str(error)) from None
+        # Handed back rather than raised: Prefect logs what a flow raises with two tracebacks, and this with one at most.
+        get_run_logger().error("%s", clean(error))
+        return Failed(message=clean(error), data=RunFailedError(str(error)))
     failed = tasks.backfill_windows(
         config, start=first, end=last, sources=sources, reprocess=reprocess, run_backwards=run_backwards,
         max_active=max_active,
@@ -139,6 +144,7 @@ def backfill(
         raise RunFailedError(
             f"{len(failed)} windows are not loaded; `reprocess`: failed does these again: {_few(failed)}"
         )
+    return None
 
 
 def _few(texts: Sequence[str]) -> str:

@@ -99,7 +99,7 @@ def failed(pull: Pull) -> str:
 
 def failures(tries: Iterable[Pull]) -> list[str]:
     """Return why windows could not be loaded, those of a source that failed alike in one."""
-    alike: dict[tuple[str, str], list[Pull]] = {}
+    alike: dict[tuple[str, str | None], list[Pull]] = {}
     for pull in tries:
         alike.setdefault((pull.source, pull.message), []).append(pull)
     found = []

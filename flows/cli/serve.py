@@ -28,7 +28,9 @@ MAX_PORT, MAX_LIMIT = 65535, 100
 def serve(
     *,
     port: Annotated[int, Parameter(help="Port of Prefect's page and server, on 127.0.0.1 only; 1 to 65535.")] = PORT,
-    limit: Annotated[int, Parameter(help="Runs at a time; one of them writes, the others wait for it. 1 to 100.")] = LIMIT,
+    limit: Annotated[
+        int, Parameter(help="Runs at a time; one of them writes, the others wait for it. 1 to 100.")
+    ] = LIMIT,
     name: Annotated[str, Parameter(help="Name of the deployments, to tell apart several on one server.")] = NAME,
     config: ConfigOption = None,
 ) -> int:

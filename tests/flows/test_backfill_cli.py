@@ -11,7 +11,7 @@ import pytest
 from flows import manifest, pipeline
 from flows.cli import coverage as calendars
 from flows.config import load
-from tests.flows.backfill_help import DAILY, OTHER, config, write
+from tests.flows.backfill_help import COMMAND, DAILY, OTHER, PRINTS, asking, config, write
 from tests.flows.conftest import Goodput
 from tests.flows.ingest_help import label
 
@@ -80,6 +80,25 @@ def test_failed_windows_end_it_with_one_and_the_command_that_does_the_rest(home:
     ]
 
 
+def test_each_window_is_counted_once_in_the_plan(home: Path, goodput: Goodput) -> None:
+    config(home, COMMAND)
+    asking(home, PRINTS)
+    three = ("--start", "2026-01-01", "--end", "2026-01-03", "--no-build")
+    assert goodput("backfill", *three).code == 0
+    ran = goodput("backfill", *three, "--reprocess", "all", "--dry-run")
+    (plan,) = (line for line in ran.out.splitlines() if line.startswith("pulled"))
+    assert " ".join(plan.split()) == "pulled 3 3 3 3 to be loaded again", "it was read from a file and asked for: once"
+
+
+def test_windows_before_since_are_said_to_be_so(home: Path, goodput: Goodput) -> None:
+    config(home, COMMAND)
+    asking(home, PRINTS)
+    ran = goodput("backfill", "--start", "2025-12-30", "--end", "2025-12-31", "--dry-run")
+    assert "2 before `since`" in ran.out
+    line = COMMAND.splitlines().index("since = 2026-01-01T00:00:00Z") + 1
+    assert f"2 windows before `since` of pulled (goodput.toml line {line}); set it earlier" in ran.err
+
+
 def test_a_file_that_no_parser_knows_is_a_warning_as_it_is_for_ingest(home: Path, goodput: Goodput) -> None:
     write(home, 1, text="what is this\n")
     ran = goodput("backfill", *JANUARY, "--no-build")
@@ -91,7 +110,7 @@ def test_a_file_that_no_parser_knows_is_a_warning_as_it_is_for_ingest(home: Path
     ("arguments", "message"),
     [
         (("--start", "yesterday"), "'yesterday' is no time"),
-        (("--start", "2026-01-07", "--end", "2026-01-01"), "is not after --start"),
+        (("--start", "2026-01-07", "--end", "2026-01-01"), "--end 2026-01-01 is not after --start 2026-01-07"),
         ((*JANUARY, "--source", "dayly"), 'did you mean "daily"?'),
         ((*JANUARY, "--max-active", "0"), "write 1 to 32"),
         (("--start", "0001-01-01", "--end", "9999-12-31"), "there is no day after it"),

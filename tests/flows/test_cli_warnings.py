@@ -238,3 +238,57 @@ def test_an_empty_query_says_how_to_pass_one(goodput: Goodput, demo_folder: Path
     assert ran.code == 2
     for text in ("the query is empty", "`goodput sql ", "--file", "standard input"):
         assert text in ran.err
+
+
+def test_what_failed_and_is_gone_is_a_fact_and_no_problem(goodput: Goodput, tmp_path: Path) -> None:
+    """Nothing of it can be mended or read again: its lines stay counted and listed, and a monitor is left in peace."""
+    row = "1|1|c|a|u|COMPLETED|2026-05-04T01:00:00|2026-05-04T01:00:00|2026-05-04T02:00:00|n1"
+    header = "JobID|JobIDRaw|Cluster|JobName|User|State|Submit|Start|End|NodeList"
+    files = {
+        "whole.txt": f"{header}\n{row}\n",
+        "broken.txt": f"{header}\nnonsense|x\n",
+        "odd.txt": "what is this\n" * 3,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    config = tmp_path / "goodput.toml"
+    config.write_text('[clusters.c]\nzone = "UTC"\n[[sources]]\npath = "*.txt"\n')
+    site = ["--config", str(config)]
+    goodput("run", *site)
+    ran = goodput("check", *site)
+    assert (ran.code, ran.out.endswith("; 2 problems\n")) == (1, True)
+    assert goodput("doctor", *site).code == 1
+
+    (tmp_path / "odd.txt").unlink()
+    (tmp_path / "broken.txt").unlink()
+    ran = goodput("check", *site)
+    assert (ran.code, "1 rejected = " in ran.out, ran.out.endswith("; no problems\n")) == (0, True, True)
+    assert (
+        "1 unreadable export and 1 rejected line are of files that are gone or that no source matches any more"
+        in ran.err
+    )
+    (told,) = json.loads(goodput("check", "--json", *site).out)["notes"]
+    assert told in ran.err.replace("\n", " ")
+    ran = goodput("doctor", *site)
+    assert (ran.code, "2 of 2 files read; 1 more that could not be read is gone since" in ran.out) == (0, True)
+    rejects = json.loads(goodput("sql", "select line, text from ops.rejects", "--format", "json", *site).out)
+    assert rejects == [{"line": 2, "text": "nonsense|x"}]
+
+
+def test_a_query_file_that_cannot_be_read_is_told_in_a_sentence(
+    goodput: Goodput, demo_folder: Path, tmp_path: Path
+) -> None:
+    config = ["--config", str(demo_folder / "goodput.toml")]
+    (tmp_path / "odd.sql").write_bytes(b"\xff\xfe")
+    for name, said in {"nope.sql": "there is no such file", "odd.sql": "is no text in UTF-8"}.items():
+        ran = goodput("sql", "--file", tmp_path / name, *config)
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+        assert "Errno" not in ran.err
+    assert "cannot be read: Is a directory" in goodput("sql", "--file", tmp_path, *config).err
+
+
+def test_a_time_that_is_none_names_every_form(goodput: Goodput, demo_folder: Path) -> None:
+    ran = goodput("interruptions", "--since", "7x", "--config", demo_folder / "goodput.toml")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'7x' is no time; write 45m, 24h, 7d, 2w, 2026-05-04 or 2026-05-04T13:30:00Z" in ran.err

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from flows.cli import landed
+from flows.cli import landed, serve
 from flows.cli.words import command, confidence, config_given, counted, is_class_weak, is_weak, pasteable, program, sure
+from tests.flows.conftest import Goodput
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_counted_agrees_with_its_number() -> None:
@@ -113,3 +118,30 @@ def test_unknown_formats_are_named_in_few_words() -> None:
     assert landed.unknown_format(None) == "no parser knows this format; it is empty"
     failed = {"status": "failed", "message": "the file shrank"}
     assert landed.problem(failed) == "the file shrank"
+
+
+def test_output_in_a_file_stands_in_the_order_in_which_it_was_said(tmp_path: Path) -> None:
+    code = (
+        "import sys; from flows import cli\n"
+        "def say(*_, **__):\n"
+        "    for n in range(6): print(n, file=(sys.stdout, sys.stderr)[n % 2])\n"
+        "cli.make_app = lambda: say; cli.main()"
+    )
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    with (tmp_path / "log").open("wb") as log:
+        subprocess.run([sys.executable, "-c", code], stdout=log, stderr=log, env=env, cwd=ROOT, check=True)
+    assert (tmp_path / "log").read_text().split() == ["0", "1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "limits"),
+    [("--limit", "0", "1 to 100"), ("--port", "99999", "1 to 65535"), ("--port", "0", "1 to 65535")],
+)
+def test_serve_refuses_numbers_that_cannot_be_used(goodput: Goodput, option: str, value: str, limits: str) -> None:
+    ran = goodput("serve", option, value)
+    assert (ran.code, ran.err) == (2, f"error: {option} is {value}; write {limits}\n")
+
+
+def test_serve_names_the_options_to_type_again() -> None:
+    assert serve._options(4200, 5, "goodput") == ""
+    assert serve._options(4311, 5, "two words") == " --port 4311 --name 'two words'"

@@ -80,6 +80,17 @@ def test_a_file_that_could_not_be_read_makes_its_window_fail(tmp_path: Path) -> 
     assert found["daily 2026-01-03"] == "done"
 
 
+def test_a_failed_file_that_was_written_again_is_stale_so_that_it_is_loaded(tmp_path: Path) -> None:
+    unreadable = b"\x1f\x8b\x08 this is no gzip"
+    write(tmp_path, 2).write_bytes(unreadable)
+    path = write(tmp_path, 3, text="what is this\n")
+    ingest(tmp_path)
+    assert [s.split(":")[0] for s in told(tmp_path).values()] == ["failed", "failed"]
+    write(tmp_path, 2)
+    touch(path, at(9))  # of the same size, but of another time
+    assert told(tmp_path) == {f"daily 2026-01-0{day}": "stale: the file changed" for day in (2, 3)}
+
+
 def test_a_file_that_no_parser_knows_is_not_called_loaded(tmp_path: Path) -> None:
     write(tmp_path, 2, text="what is this\n")
     ingest(tmp_path)

@@ -137,7 +137,9 @@ def test_before_the_first_run_there_are_warnings_only_and_nothing_is_made(goodpu
     assert [p.name for p in tmp_path.iterdir()] == ["goodput.toml"]
 
 
-def test_a_source_without_a_file_is_a_problem_as_it_is_an_error_of_run(look: Callable[[], tuple[int, Found]], home: Path) -> None:
+def test_a_source_without_a_file_is_a_problem_as_it_is_an_error_of_run(
+    look: Callable[[], tuple[int, Found]], home: Path
+) -> None:
     with (home / "goodput.toml").open("a") as handle:
         handle.write('\n[[sources]]\npath = "exports/nothing*.log"\n')
     code, found = look()
@@ -234,6 +236,18 @@ def test_exports_collected_in_the_future_are_told(goodput: Goodput, tmp_path: Pa
     assert "1 export collected in the future" in text_of(found, "warning", "clock")
 
 
+@pytest.mark.parametrize(("days", "is_told"), [(0, False), (2, True)])
+def test_a_file_named_for_today_is_of_no_future(goodput: Goodput, tmp_path: Path, days: int, is_told: bool) -> None:
+    """A date alone is the end of that day, which is ahead all day long; and a file that is gone is asked nothing."""
+    config, day = tmp_path / "goodput.toml", datetime.now(UTC) + timedelta(days=days)
+    shutil.copy(CASES / "ID1" / "sacct_D.txt", tmp_path / f"sacct-{day:%Y%m%d}.txt")
+    config.write_text(SETTINGS + '[[sources]]\npath = "sacct-{collected_at}.txt"\ncluster = "c1"\n')
+    assert goodput("run", "--config", config).code == 0
+    assert ("collected in the future" in str(findings(goodput, config))) is is_told
+    (tmp_path / f"sacct-{day:%Y%m%d}.txt").unlink()
+    assert "collected in the future" not in str(findings(goodput, config))
+
+
 def test_exports_that_failed_or_that_no_parser_knows_are_problems(goodput: Goodput, tmp_path: Path) -> None:
     made = make(tmp_path / "s", ago(hours=1))
     made.add("odd.txt", "what is this\n" * 3)
@@ -246,21 +260,6 @@ def test_exports_that_failed_or_that_no_parser_knows_are_problems(goodput: Goodp
     assert "cut.jsonl.gz" in told[0]
     assert "odd.txt: no parser knows this format" in told[1]
     assert text_of(found, "ok", "exports").startswith("1 of 3 files read")
-
-
-def test_failures_of_files_that_are_gone_are_no_problem(goodput: Goodput, tmp_path: Path) -> None:
-    """Nothing of them was loaded and nothing can be mended; they are told of in the line of all exports."""
-    made = make(tmp_path / "s", ago(hours=1))
-    odd = made.add("odd.txt", "what is this\n" * 3)
-    made.run()
-    assert findings(goodput, made.folder / "goodput.toml")[0] == 1
-    odd.rename(tmp_path / "odd.txt")
-    (made.folder / "goodput.toml").write_text(made.config_text().replace("odd.txt", "sacct.txt"))
-    code, found = findings(goodput, made.folder / "goodput.toml")
-    assert "problem" not in {level for level, _, _ in found}
-    told = text_of(found, "ok", "exports")
-    assert told.startswith("1 of 1 file read; 1 more that could not be read is gone since")
-    assert code == 0
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database at all" * 100])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import tomllib
@@ -12,7 +13,10 @@ from threading import Thread
 
 import pytest
 
+from flows import lease
 from flows.cli import doctor as command
+from flows.cli import serve
+from flows.config import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -107,3 +111,14 @@ def test_an_address_that_is_none_is_a_problem(monkeypatch: pytest.MonkeyPatch, u
     monkeypatch.setenv("PREFECT_API_URL", url)
     (found,) = command.prefect()
     assert found.level == "problem"
+
+
+def test_who_serves_the_folder_is_named_with_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    settings = parse('[clusters.c1]\nzone = "UTC"\n', tmp_path / "goodput.toml")
+    with lease.hold(settings.data, "serve --port 4311", name=serve.LOCK_NAME):
+        (found,) = command.prefect(settings)
+    assert f"process {os.getpid()} on " in found.text
+    assert found.text.endswith("its page: http://127.0.0.1:4311")
+    (found,) = command.prefect(settings)
+    assert "no server is used" in found.text, "it has ended since"

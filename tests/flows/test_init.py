@@ -194,6 +194,23 @@ def test_stamps_of_several_forms_plain_or_packed_are_one_source(goodput: Goodput
     assert [s["path"] for s in proposed(at)[1]] == ["kern/*.log*"]
 
 
+def test_files_without_a_record_are_one_source_with_their_like(goodput: Goodput, at: Path) -> None:
+    """A file that says there is nothing names no cluster, and one without content nothing: both match their series."""
+    (at / "sacct.txt").write_text("\n".join([HEADER, job(1, "a", 8, 1), ""]))
+    window = "StartTime=2026-05-06T08:00:00 EndTime=2026-05-06T12:00:00 Duration=04:00:00"
+    told = f"ReservationName=m {window}\n   Nodes=n1 NodeCnt=1 CoreCnt=8 Flags=MAINT\n"
+    for day, text in enumerate(
+        ("No reservations in the system\n", told, "", told, "No reservations in the system\n"), 1
+    ):
+        (at / f"scontrol_show_reservation_2026050{day}T070000Z.txt").write_text(text)
+    assert goodput("init", at).code == 0
+    _, sources = proposed(at)
+    found = {s["format"]: (s["path"], s.get("cluster")) for s in sources}
+    assert len(sources) == 2
+    assert found["slurm_reservations"] == ("scontrol_show_reservation_{collected_at}.txt", "c")
+    assert goodput("run").code == 0
+
+
 def test_the_zone_follows_from_offsets_seen_beside_and_says_so(goodput: Goodput, at: Path) -> None:
     (at / "sacct.txt").write_text("\n".join([HEADER, job(1, "a", 8, 1), ""]))
     (at / "n2.log").write_text(ISO)

@@ -140,7 +140,7 @@ def test_wrong_parameters_are_refused_when_a_run_is_asked_for(prefect: Prefect) 
     days = {"start": "2026-05-01", "end": "2026-05-02"}
     for parameters, told in (
         (days | {"start": "yesterday"}, "Validation failed for field 'start'"),
-        ({"start": "2026-05-01"}, "'end' is a required property"),
+        ({"end": "2026-05-02"}, "'start' is a required property"),
         (days | {"reprocess": "some"}, "'some' is not one of ['none', 'failed', 'all']"),
         (days | {"max_active": 0}, "0 is less than the minimum of 1"),
         (days | {"sources": "sacct"}, "'sacct' is not of type 'array'"),

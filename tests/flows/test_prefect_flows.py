@@ -108,10 +108,14 @@ def test_a_backfill_loads_the_period_and_says_what_it_could_not(
     config = demo.prepare(tmp_path / "demo")
     prefect_flows.backfill(start="2020-01-01", end="2026-12-31", config=config)
     assert digest(config.parent) == expected
-    with pytest.raises(prefect_flows.RunFailedError, match="2026-05-02T00:00:00Z is not after"):
+    with pytest.raises(prefect_flows.RunFailedError, match="--end 2026-05-01 is not after --start 2026-05-03"):
         prefect_flows.backfill(start="2026-05-03", end="2026-05-01", config=config)
     with pytest.raises(prefect_flows.RunFailedError, match="sact"):
         prefect_flows.backfill(start="2026-05-03", end="2026-05-04", config=config, sources=("sact",))
+    told = prefect_flows.backfill(start="2026-11-31", config=config, return_state=True)
+    assert told.is_failed()
+    assert told.message.startswith("'2026-11-31' is no time"), "the line to read is all there is"
+    prefect_flows.backfill(start="1d", config=config, build=False)  # until now
     config.write_text(config.read_text() + '\n[[sources]]\nname = "broken"\ncommand = ["false", "{start_utc}"]\n')
     with pytest.raises(prefect_flows.RunFailedError, match=r"1 windows are not loaded.*broken .*exit code 1"):
         prefect_flows.backfill(start="2026-05-03T04:00Z", end="2026-05-03T05:00Z", config=config, sources=("broken",))

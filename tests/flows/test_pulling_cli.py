@@ -36,6 +36,14 @@ def test_the_command_line_shows_pulls_and_ends_with_1_where_one_failed(tmp_path:
     assert "warning: events " in goodput("status", "--config", file).err
 
 
+def test_windows_that_fail_alike_are_told_of_once(tmp_path: Path, goodput: Goodput) -> None:
+    file = home_of(tmp_path, toml(sh("echo no slurm >&2; exit 3 # {start}"), DAILY + since(days_ago(3)), name="acct"))
+    ran = goodput("ingest", "--config", file)
+    assert "asked 1 command for 3 windows: 0 loaded, 3 failed" in ran.out
+    assert ran.err.count("no slurm") == 1
+    assert f"the same for 2 other windows: {days_ago(2):%Y-%m-%d}, {days_ago(1):%Y-%m-%d}\n" in ran.err
+
+
 def test_sources_shows_what_was_asked_and_what_is_due(tmp_path: Path, goodput: Goodput) -> None:
     file = home_of(tmp_path, toml(sacct(tmp_path / "log"), DAILY + since(days_ago(5)), name="acct"))
     before = goodput("sources", "--config", file)

@@ -55,7 +55,7 @@ select 600::bigint as before_seconds, 300::bigint as after_seconds, 300::bigint 
 create table intermediate.attribution__own_windows(
     evidence_class varchar, before_seconds bigint, after_seconds bigint
 );
-create table intermediate.attribution__left_out(interruption_id varchar, node varchar);
+create table intermediate.attribution__absent(interruption_id varchar, left_out varchar[], nodes bigint);
 create table reference.evidence_timing as select 21600::bigint as left_out_seconds;
 create table intermediate.attribution__stops as
 select

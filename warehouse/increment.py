@@ -41,14 +41,14 @@ class Increment:
         con: session on the copies of that build and its work.
         models: every model, by name.
         state: SAME, SOME or ALL by `schema.table`.
-        near: relations to read in place of those of the lake where keys tell which folders or parts can matter.
+        fresh: by table of the lake, a query for the rows that came into it.
         lake: makes a relation of the lake that is read as a whole, the first time it is.
     """
 
     con: duckdb.DuckDBPyConnection
     models: Mapping[str, Model]
     state: dict[str, str]
-    near: Mapping[tuple[str, str], str]
+    fresh: Mapping[str, str]
     lake: Callable[[str], None]
 
     def run(self, model: Model) -> None:
@@ -86,7 +86,7 @@ class Increment:
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self._columns(n)]
         try:
             for name in sliced:
-                source = self._near(name, part, target) or self._whole(name)
+                source = self._fresh(name, part, target) or self._whole(name)
                 con.execute(f"create view slice.{name} as select * from {source} as input {_where(part, 'input')}")
             for name in model.references - set(sliced):
                 self._whole(name)
@@ -118,16 +118,17 @@ class Increment:
         con.execute(f"delete from {target}")  # a published table keeps its comments
         con.execute(f"insert into {target} by name select * from memory.delta.fresh")
 
-    def _near(self, name: str, part: Slice, target: str) -> str | None:
-        """Return what to read in place of a relation of the lake; None = all of it.
+    def _fresh(self, name: str, part: Slice, target: str) -> str | None:
+        """Return what came into a relation of the lake, where nothing else can be meant; None = all of it must be read.
 
-        Where a record is told that was known, any folder may hold its other tellings.
+        The rows of a piece of an export came together. A record may have been told before, in any folder.
         """
-        found = self.near.get((name, "+".join(sorted(part.columns))))
-        if found is None or part.columns == {"export_id"}:
-            return found
+        if name not in self.fresh or part.columns not in ({"export_id"}, {"record_id"}):
+            return None
         known = f"select 1 from {target} as input {_where(part, 'input')} limit 1"
-        return found if self.con.execute(known).fetchone() is None else None
+        if part.columns == {"record_id"} and self.con.execute(known).fetchone():
+            return None
+        return f"({self.fresh[name]})"
 
     def _whole(self, name: str) -> str:
         """Return a relation that is read as a whole; those of the lake are made when they are needed."""

@@ -45,15 +45,14 @@ def remember(con: duckdb.DuckDBPyConnection, inputs: Inputs, facts: Mapping[str,
         name = f"work.state.{identifier('tail__' + table.name)}"
         con.execute(f"drop table if exists {name}")
         if tails:
-            con.execute(f"create table {name} as {_rows(con, table, inputs.lake, tails, 'filename as part')}")
+            con.execute(f"create table {name} as {_rows(con, table, inputs.lake, tails)}")
 
 
-def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str], dict[str, str]]:
     """Make `delta.lake__<table>` of the rows that came or left.
 
     Returns:
-        what became of each table of the lake; and, for models told apart by record or by export, the rows that came, which
-        are all there are of new ones.
+        what became of each table of the lake; and a query for the rows that came into it.
 
     Raises:
         UnknownChangeError: rows left of which nothing is known.
@@ -65,7 +64,7 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     new = [path for path in sorted(parts) if path not in former and not batches.isdisjoint(parts[path])]
     con.execute("create table memory.delta.fresh_exports as select unnest(?::varchar[]) as export_id", [sorted(fresh)])
     gone = _gone(con)
-    state, near = {_EXPORTS: _exports(con)}, dict[tuple[str, str], str]()
+    state, fresh_rows = {_EXPORTS: _exports(con)}, dict[str, str]()
     found = set[str]()
     for table in TABLES.values():
         name = f"lake.{table.name}"
@@ -74,18 +73,16 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
         found |= (
             {str(e) for (e,) in con.execute(f"select distinct export_id from ({left})").fetchall()} if left else set()
         )
-        fresh_rows = f"select * from ({_rows(con, table, inputs.lake, came)}) semi join memory.delta.fresh_exports using (export_id)"
-        sources = ([fresh_rows] if came else []) + ([left] if left else [])
-        if not sources:
-            state[name] = SAME
-            near[name, "record_id"] = near[name, "export_id"] = f"({_rows(con, table, inputs.lake, [])})"
-            continue
-        con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
-        state[name] = SOME
-        near[name, "record_id"] = near[name, "export_id"] = f"({fresh_rows})"
+        fresh_rows[name] = (
+            f"select * from ({_rows(con, table, inputs.lake, came)}) semi join memory.delta.fresh_exports using (export_id)"
+        )
+        sources = ([fresh_rows[name]] if came else []) + ([left] if left else [])
+        state[name] = SOME if sources else SAME
+        if sources:
+            con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
     if unknown := gone - found:
         raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
-    return state, near
+    return state, fresh_rows
 
 
 def _fresh(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> set[str]:
@@ -128,7 +125,7 @@ def _left(con: duckdb.DuckDBPyConnection, table: Table, gone: set[str]) -> str |
     if not kept or not gone:
         return None
     ids = ", ".join(map(literal, sorted(gone)))
-    query = f"select * exclude (part) from work.state.{identifier('tail__' + table.name)} where export_id in ({ids})"
+    query = f"select * from work.state.{identifier('tail__' + table.name)} where export_id in ({ids})"
     return query if con.execute(f"select 1 from ({query}) limit 1").fetchone() else None
 
 
@@ -136,10 +133,10 @@ def _table_of(path: str) -> str:
     return path.partition("/")[0]
 
 
-def _rows(con: duckdb.DuckDBPyConnection, table: Table, lake: Path, parts: Sequence[str], *more: str) -> str:
+def _rows(con: duckdb.DuckDBPyConnection, table: Table, lake: Path, parts: Sequence[str]) -> str:
     """Return a query for the rows of some parts, with the declared columns and types."""
     if not parts:
         columns = ", ".join(f"null::{load.sql_type(c.dtype)} as {identifier(c.name)}" for c in table.columns)
         return f"select {columns} where false"
     files = ", ".join(literal(str(lake / part)) for part in parts)
-    return load.lake_rows(con, table, f"[{files}]", *more)
+    return load.lake_rows(con, table, f"[{files}]")

@@ -101,15 +101,15 @@ def lake_table(con: duckdb.DuckDBPyConnection, table: Table, lake: Path) -> None
     con.execute(f"create view {name} as {_selected(con, table, source)}")
 
 
-def lake_rows(con: duckdb.DuckDBPyConnection, table: Table, parts: str, *more: str) -> str:
+def lake_rows(con: duckdb.DuckDBPyConnection, table: Table, parts: str) -> str:
     """Return a query for the rows of some parts, an SQL list of files, with the declared columns and types."""
-    source = f"read_parquet({parts}, union_by_name = true, hive_partitioning = false, filename = true)"
-    return _selected(con, table, source, *more)
+    source = f"read_parquet({parts}, union_by_name = true, hive_partitioning = false)"
+    return _selected(con, table, source)
 
 
-def _selected(con: duckdb.DuckDBPyConnection, table: Table, source: str, *more: str) -> str:
+def _selected(con: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
     there = {row[0] for row in con.execute(f"describe select * from {source}").fetchall()}
-    columns = ", ".join([*(_column(c.name, c.dtype, there) for c in table.columns), *more])
+    columns = ", ".join(_column(c.name, c.dtype, there) for c in table.columns)
     return f"select {columns} from {source}"
 
 

@@ -155,17 +155,17 @@ class Maker:
                 ).fetchall()
             }
             try:
-                state, near = self._timed("inputs", lambda: self._changes(con))
+                state, fresh = self._timed("inputs", lambda: self._changes(con))
             except lake_changes.UnknownChangeError:
                 return None
-            change = increment.Increment(con, self.models, state, near, self._lake(con))
+            change = increment.Increment(con, self.models, state, fresh, self._lake(con))
             for model in runner.order(self.models, load.known()):
                 self._timed(model.name, partial(change.run, model))
                 if change.state[model.name] != increment.SAME:
                     rows[model.name] = increment.count(con, model.name)
             return self._finish(con, files, rows, former.stem)
 
-    def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+    def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[str, str]]:
         load.exports(con, self.inputs)
         return lake_changes.find(con, self.inputs)
 

@@ -73,3 +73,24 @@ def check_balance(home: Path) -> None:
             fates = export["lines_used"] + export["lines_ignored"] + export["lines_rejected"]
             assert fates == export["lines"]
             assert sum(json.loads(export["ignored_by"]).values()) == export["lines_ignored"]
+
+
+MORTAL = """
+import os, signal, sys
+
+left = int(sys.argv[2])
+
+def mortal(real):
+    def call(*args, **kwargs):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = real(*args, **kwargs)
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return call
+"""
+"""Code for a process: it kills itself (SIGKILL) around the n-th call, by its second argument, of what `mortal` wraps."""

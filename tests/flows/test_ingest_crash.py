@@ -11,7 +11,7 @@ import pytest
 
 from flows import pipeline
 from flows.manifest import opened
-from tests.flows.ingest_help import ROOT, TOML, append, check_balance, config, ids, label, labels, rows, write
+from tests.flows.ingest_help import MORTAL, ROOT, TOML, append, check_balance, config, ids, label, labels, rows, write
 from transforms import lake
 
 
@@ -21,27 +21,11 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-KILLER = """
-import os, signal, sqlite3, sys
+KILLER = f"""{MORTAL}
 from pathlib import Path
 from flows import manifest, pipeline
 from flows.config import load
 from transforms import lake
-
-left = int(sys.argv[2])
-
-def mortal(real):
-    def call(*args, **kwargs):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    return call
 
 os.replace = mortal(os.replace)
 os.fsync = mortal(os.fsync)

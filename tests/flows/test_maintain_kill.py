@@ -12,31 +12,15 @@ import pytest
 
 from flows import pipeline
 from flows.manifest import FILE_NAME
-from tests.flows.ingest_help import ROOT, check_balance, config, labels, rows, write
+from tests.flows.ingest_help import MORTAL, ROOT, check_balance, config, labels, rows, write
 from tests.flows.maintain_help import COMMAND, LATER, landed
 from warehouse import publish
 
-KILLER = """
-import os, signal, sys
+KILLER = f"""{MORTAL}
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from flows import manifest, pipeline
 from flows.config import load
-
-left = int(sys.argv[2])
-
-def mortal(real):
-    def call(*args, **kwargs):
-        global left
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = real(*args, **kwargs)
-        left -= 1
-        if left < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    return call
 
 os.replace = mortal(os.replace)
 os.fsync = mortal(os.fsync)

@@ -15,8 +15,8 @@ import duckdb
 
 from transforms.tables import TABLES, Table
 from warehouse import load
-from warehouse.increment import SAME, SOME, delta
 from warehouse.inputs import Inputs
+from warehouse.remake import SAME, SOME, delta
 from warehouse.session import identifier, literal
 
 _TAIL = re.compile(r"/b\d+t-\d+\.parquet$")
@@ -76,10 +76,12 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
         fresh_rows[name] = (
             f"select * from ({_rows(con, table, inputs.lake, came)}) semi join memory.delta.fresh_exports using (export_id)"
         )
-        sources = ([fresh_rows[name]] if came else []) + ([left] if left else [])
-        state[name] = SOME if sources else SAME
-        if sources:
-            con.execute(f"create or replace table {delta(name)} as {' union all '.join(sources)}")
+        sources = [
+            f"select *, {n} as _times from ({query})" for query, n in ((fresh_rows[name], 1), (left, -1)) if query
+        ]
+        state[name] = SOME if came or left else SAME
+        rows = " union all ".join(sources)
+        con.execute(f"create table {delta(name)} as {rows}")
     if unknown := gone - found:
         raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
     return state, fresh_rows

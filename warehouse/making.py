@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from typing import TypeVar
 import duckdb
 
 from transforms.tables import TABLES
-from warehouse import changes, checks, dictionary, increment, lake_changes, load, publish, runner
+from warehouse import changes, checks, dictionary, increment, lake_changes, load, publish, remake, runner
 from warehouse.checks import FailedCheck
 from warehouse.inputs import Inputs
 from warehouse.runner import Model, Progress
@@ -158,26 +159,16 @@ class Maker:
                 state, fresh = self._timed("inputs", lambda: self._changes(con))
             except lake_changes.UnknownChangeError:
                 return None
-            change = increment.Increment(con, self.models, state, fresh, self._lake(con))
-            for model in runner.order(self.models, load.known()):
-                self._timed(model.name, partial(change.run, model))
-                if change.state[model.name] != increment.SAME:
-                    rows[model.name] = increment.count(con, model.name)
+            increment.Increment(con, self.models, state, fresh, self._lake, self.tell).run()
+            rows |= increment.count(con, [n for n in self.models if n.startswith("marts.") and state[n] != remake.SAME])
             return self._finish(con, files, rows, former.stem)
 
     def _changes(self, con: duckdb.DuckDBPyConnection) -> tuple[dict[str, str], dict[str, str]]:
         load.exports(con, self.inputs)
         return lake_changes.find(con, self.inputs)
 
-    def _lake(self, con: duckdb.DuckDBPyConnection) -> Callable[[str], None]:
-        made = {"lake.exports"}
-
-        def make(name: str) -> None:
-            if name not in made:
-                load.lake_table(con, TABLES[name.removeprefix("lake.")], self.inputs.lake)
-                made.add(name)
-
-        return make
+    def _lake(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        load.lake_table(con, TABLES[name.removeprefix("lake.")], self.inputs.lake)
 
     @contextmanager
     def _session(self, files: Files, work: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -232,6 +223,8 @@ class Maker:
 
 def _close(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("use memory")
+    with ThreadPoolExecutor(2, "checkpoint") as pool:
+        for _ in pool.map(lambda catalog: con.cursor().execute(f"checkpoint {catalog}"), ("work", "build")):
+            pass
     for catalog in ("work", "build"):
-        con.execute(f"checkpoint {catalog}")
         con.execute(f"detach {catalog}")

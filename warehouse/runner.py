@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import duckdb
-import sqlglot
-from sqlglot import exp
 
 from warehouse import slices
 from warehouse.session import catalog_of, identifier
-from warehouse.slices import Slice
+from warehouse.slices import Key, Slice
 
 MODELS = Path(__file__).parent / "models"
 
@@ -60,7 +59,7 @@ def load(root: Path = MODELS, memory: Path | None = None) -> dict[str, Model]:
 
     Args:
         root: folder of models.
-        memory: file that keeps what each model selects from, by the hash of its text, since parsing them takes half a second.
+        memory: file that keeps what was parsed, by the hash of a model's text, since that takes half a second.
 
     Returns:
         models by `schema.table`.
@@ -75,26 +74,36 @@ def load(root: Path = MODELS, memory: Path | None = None) -> dict[str, Model]:
         if model.name in models:
             raise ModelError(f"{path} and {models[model.name].path} both make {model.name}; rename one of them")
         models[model.name] = model
-    if memory is not None and (found := {_hash(m.sql): sorted(m.references) for m in models.values()}) != known:
+    if memory is not None and (found := {_hash(m.sql): _parsed(m) for m in models.values()}) != known:
         unfinished = memory.with_name(memory.name + ".part")
         unfinished.write_text(json.dumps(found), encoding="utf-8")
         unfinished.replace(memory)
     return models
 
 
-def _remembered(memory: Path | None) -> dict[str, list[str]]:
+Parsed = dict[str, list[Any]]
+"""What was parsed of a model: `references`, and `keys` of its slice."""
+
+
+def _parsed(model: Model) -> Parsed:
+    parsed = [[key, list(columns)] for key, columns in model.slice.parsed] if model.slice else []
+    return {"references": sorted(model.references), "keys": parsed}
+
+
+def _remembered(memory: Path | None) -> dict[str, Parsed]:
     try:
-        return dict(json.loads(memory.read_bytes())) if memory else {}
+        found = dict(json.loads(memory.read_bytes())) if memory else {}
     except (OSError, ValueError):
         return {}
+    return {k: v for k, v in found.items() if isinstance(v, dict) and v.keys() == {"references", "keys"}}
 
 
 def _hash(sql: str) -> str:
     return hashlib.sha256(sql.encode()).hexdigest()
 
 
-def read(path: Path, root: Path, known: Mapping[str, Collection[str]] | None = None) -> Model:
-    """Read one model file; what it selects from is taken from `known`, by the hash of its text, where it stands there.
+def read(path: Path, root: Path, known: Mapping[str, Parsed] | None = None) -> Model:
+    """Read one model file; what must be parsed is taken from `known`, by the hash of its text, where it stands there.
 
     Raises:
         ModelError: it is no single SELECT, lacks its grain line, or names a table without its schema.
@@ -107,9 +116,12 @@ def read(path: Path, root: Path, known: Mapping[str, Collection[str]] | None = N
     if not grain.startswith("-- One row"):
         raise ModelError(f"{path}: its first line must say what a row is: `-- One row per ...`")
     remembered = (known or {}).get(_hash(sql))
-    references = frozenset(references_of(path, sql) if remembered is None else remembered)
+    references = frozenset(references_of(path, sql) if remembered is None else remembered["references"])
+    keys: list[Key] | None = None
+    if remembered is not None:
+        keys = [(key, tuple(columns)) for key, columns in remembered["keys"]]
     try:
-        sliced = slices.read(sql)
+        sliced = slices.read(sql, keys)
     except slices.SliceError as error:
         raise ModelError(f"{path}: {error}") from error
     return Model(relative.parts[0], path.stem, path, sql, grain.removeprefix("--").strip(), references, sliced)
@@ -121,6 +133,9 @@ def references_of(path: Path, sql: str) -> set[str]:
     Raises:
         ModelError: it is no single SELECT, or names a table without its schema.
     """
+    import sqlglot
+    from sqlglot import exp
+
     try:
         statements = [s for s in sqlglot.parse(sql, dialect="duckdb") if s is not None]
     except sqlglot.errors.SqlglotError as error:

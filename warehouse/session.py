@@ -17,6 +17,9 @@ STORAGE_VERSION = "v1.0.0"
 """Oldest DuckDB whose clients can open a published file; the clients people have lag behind the library."""
 WORK_SCHEMAS = ("staging", "intermediate")
 PUBLISHED_SCHEMAS = ("marts", "ops", "reference", "settings")
+WORK_ROWS = 16384
+"""Rows of a row group in the tables that are not published: the last one is written anew when rows are added."""
+SLICE = "slice"
 _SCHEMAS = ("lake", *WORK_SCHEMAS, *PUBLISHED_SCHEMAS)
 
 
@@ -42,8 +45,7 @@ def building(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a session whose `marts`, `ops`, `reference` and `settings` are written to `target`, all other models to `work`.
 
-    Models name tables as `schema.table` only: every schema stands on the search path with its catalog. Before it stands the
-    one of the same name in `slice`: a view there hides the table, so that a model reads a part of it.
+    Models name tables as `schema.table` only: every schema stands on the search path with its catalog.
 
     Args:
         target: file to make, or the copy of a build to change.
@@ -66,15 +68,32 @@ def building(
         if work is None:
             con.execute("attach ':memory:' as work")
         else:
-            con.execute(f"attach {literal(str(work))} as work (recovery_mode no_wal_writes)")
-        con.execute("attach ':memory:' as slice")
+            options = f"recovery_mode no_wal_writes, row_group_size {WORK_ROWS}"
+            con.execute(f"attach {literal(str(work))} as work ({options})")
         con.execute("create schema memory.delta")
         for schema in _SCHEMAS:
-            con.execute(f"create schema slice.{schema}")
             con.execute(f"create schema if not exists {catalog_of(schema)}.{schema}")
-        path = [f"{c}.{s}" for s in _SCHEMAS for c in ("slice", catalog_of(s))]
-        con.execute(f"set search_path = {literal(','.join(['build.main', *path, 'memory.delta']))}")
+        con.execute(
+            f"set search_path = {literal(','.join(['build.main', *(f'{catalog_of(s)}.{s}' for s in _SCHEMAS)]))}"
+        )
         yield con
+
+
+def aside(con: duckdb.DuckDBPyConnection, number: int) -> duckdb.DuckDBPyConnection:
+    """Return another session on what `building` opened, to be used by another thread.
+
+    Before each schema stands the one of the same name in a catalog of its own, `slice<number>`: a view there hides the table,
+    so that a model reads a part of it.
+    """
+    other = con.cursor()
+    _utc(other)
+    own = f"{SLICE}{number}"
+    other.execute(f"attach ':memory:' as {own}")
+    for schema in _SCHEMAS:
+        other.execute(f"create schema {own}.{schema}")
+    path = [f"{c}.{s}" for s in _SCHEMAS for c in (own, catalog_of(s))]
+    other.execute(f"set search_path = {literal(','.join(['build.main', *path, 'memory.delta']))}")
+    return other
 
 
 @contextmanager

@@ -8,6 +8,8 @@ in rows of an input which came, went or changed; where that is not all of it, a 
 
     -- Dirty: select cluster, job_id_raw from delta.intermediate__runs__tracked
 
+where `_times` of a row tells how many more of it there are than before, negative = fewer.
+
 Inputs named in `-- Whole:` are read as a whole although they have the columns. The other kind,
 
     -- Settles: occurred_at, 1 day
@@ -19,12 +21,14 @@ any later: what changed then leaves everything before its earliest time, less th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import sqlglot
-from sqlglot import exp
-
 _LINE = re.compile(r"^-- (Slice|Dirty|Whole|Settles): ?(.*)$")
+
+
+Key = tuple[str, tuple[str, ...]]
+"""An expression of a `-- Slice:`, and the columns that it reads."""
 
 
 class SliceError(Exception):
@@ -42,6 +46,7 @@ class Slice:
         whole: inputs that are read as a whole in any case.
         settles: column of the time from which on rows are made anew; None = by keys.
         margin: interval that this time lies before the earliest change.
+        parsed: each key with the columns that it reads.
     """
 
     keys: tuple[str, ...] = ()
@@ -50,10 +55,15 @@ class Slice:
     whole: frozenset[str] = frozenset()
     settles: str | None = None
     margin: str = "0 seconds"
+    parsed: tuple[Key, ...] = ()
 
 
-def read(sql: str) -> Slice | None:
+def read(sql: str, known: Sequence[Key] | None = None) -> Slice | None:
     """Return what the header of a model says; None = it can only be made as a whole.
+
+    Args:
+        sql: the model.
+        known: what `keys` gave for it before, since parsing takes a while.
 
     Raises:
         SliceError: the header cannot be read.
@@ -74,11 +84,26 @@ def read(sql: str) -> Slice | None:
         if found:
             raise SliceError(f"`-- {next(iter(found))}:` stands without `-- Slice:`")
         return None
+    parsed = keys(found["Slice"]) if known is None else known
+    columns = frozenset(column for _, names in parsed for column in names)
+    return Slice(tuple(key for key, _ in parsed), columns, found.get("Dirty"), whole, parsed=tuple(parsed))
+
+
+def keys(text: str) -> list[Key]:
+    """Return the expressions of a `-- Slice:`.
+
+    Raises:
+        SliceError: it is no list of expressions over columns.
+    """
+    import sqlglot
+    from sqlglot import exp
+
     try:
-        select = sqlglot.parse_one(f"select {found['Slice']}", dialect="duckdb")
+        select = sqlglot.parse_one(f"select {text}", dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
         raise SliceError(f"`-- Slice:` is no list of columns: {error}") from error
-    keys = tuple(e.sql(dialect="duckdb") for e in select.expressions)
-    if not keys:
+    if not select.expressions:
         raise SliceError("`-- Slice:` names no column")
-    return Slice(keys, frozenset(c.name for c in select.find_all(exp.Column)), found.get("Dirty"), whole)
+    return [
+        (e.sql(dialect="duckdb"), tuple(sorted({c.name for c in e.find_all(exp.Column)}))) for e in select.expressions
+    ]

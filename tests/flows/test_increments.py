@@ -12,9 +12,10 @@ import pytest
 from benchmarks.increment import cut
 from flows import config, pipeline
 from flows.replay import generate
-from warehouse import increment, publish, query
+from warehouse import publish, query, remake
 from warehouse.build import BuildReport
 from warehouse.digest import digest
+from warehouse.runner import Model
 
 BEGAN = datetime(2024, 6, 3, 8, tzinfo=UTC)
 
@@ -162,16 +163,16 @@ def test_a_build_that_fails_leaves_nothing_to_go_on_from(site: Site, monkeypatch
     site.collect(at)
     site.build()
     site.collect(at + timedelta(hours=1))
-    real = increment.Increment.run
+    real = remake.Worker.run
     done = []
 
-    def fail(self: increment.Increment, model: object) -> None:
+    def fail(self: remake.Worker, model: Model) -> None:
         done.append(model)
         if len(done) > 60:
             raise KeyboardInterrupt
-        real(self, model)  # type: ignore[arg-type]
+        real(self, model)
 
-    monkeypatch.setattr(increment.Increment, "run", fail)
+    monkeypatch.setattr(remake.Worker, "run", fail)
     with pytest.raises(KeyboardInterrupt):
         site.build()
     monkeypatch.undo()

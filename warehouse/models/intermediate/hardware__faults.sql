@@ -1,41 +1,14 @@
--- One row per fault, with when it was cleared.
--- What put the node or GPU right clears it; a fatal one also that steps of the run that held the node went on, and that
--- a job which began later ran well there: both only once its last event is past.
--- Slice: cluster, node
-with fatal as (
-    select *
-    from intermediate.hardware__coalesced
-    where is_fatal
-),
-
-outlived as (
+-- One row per fault, with when it was cleared: by what put the node or GPU right or by what outlived it, whichever was
+-- first. Its record is that of its first event.
+-- Slice: record_id
+with outlived as (
     select
-        fatal.*,
-        proven.proven_at,
-        if(
-            stepped.last_progress_at
-            >= greatest(fatal.last_at, stepped.first_step_started_at)
-            + to_seconds(attribution.progress_before_seconds),
-            greatest(fatal.last_at, stepped.first_step_started_at)
-            + to_seconds(attribution.progress_before_seconds),
-            null
-        ) as outlived_at
-    from fatal
-    asof left join intermediate.nodes__proven as proven
-        on
-            fatal.cluster = proven.cluster
-            and fatal.node = proven.node
-            and fatal.last_at < proven.started_at
-    asof left join intermediate.nodes__stepped as stepped
-        on
-            fatal.cluster = stepped.cluster
-            and fatal.node = stepped.node
-            and fatal.last_at >= stepped.started_at
-    cross join settings.attribution as attribution
-    union all by name
-    select *
-    from intermediate.hardware__coalesced
-    where not is_fatal
+        coalesced.*,
+        outlived.proven_at,
+        outlived.outlived_at
+    from intermediate.hardware__coalesced as coalesced
+    left join intermediate.hardware__outlived as outlived
+        on coalesced.record_id = outlived.record_id
 )
 
 select

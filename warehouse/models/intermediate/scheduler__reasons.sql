@@ -1,4 +1,5 @@
 -- One row per distinct reason a node was taken out for, with the evidence class of the first pattern it matches.
+-- Slice: reason
 with reasons as (
     select distinct reason
     from staging.scheduler__node_states

@@ -24,6 +24,8 @@ parted as (
     from intermediate.training__matches as matches
     asof inner join intermediate.training__pieces as pieces
         on matches.record_id = pieces.attempt_record_id and matches.occurred_at >= pieces.first_line_at
+    semi join intermediate.training__pieces as parted
+        on matches.record_id = parted.attempt_record_id
     anti join intermediate.training__strays as strays
         on matches.log_record_id = strays.log_record_id
     where matches.event = 'step' and matches.step is not null
@@ -125,5 +127,6 @@ ordered as (
 
 select
     *,
-    epoch(ended_at - previous_ended_at) / (step - previous_step) as seconds_each
+    epoch(ended_at - previous_ended_at) / (step - previous_step) as seconds_each,
+    date_trunc('hour', ended_at) as hour_at
 from ordered

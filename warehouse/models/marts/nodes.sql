@@ -2,32 +2,7 @@
 -- Blame is for stops whose cause is confirmed or suspected hardware, not for a user's own. `blamed` counts incidents,
 -- so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked runs held, with its exact
 -- Poisson interval. Nodes without exposure have no rate.
-with held as (
-    select
-        attempts.cluster,
-        unnest(host_lists.nodes) as node,
-        epoch(attempts.observed_until)::bigint - epoch(attempts.started_at)::bigint as seconds,
-        attempts.record_id
-    from staging.scheduler__attempts as attempts
-    inner join staging.scheduler__host_lists as host_lists
-        on attempts.cluster = host_lists.cluster and attempts.node_list = host_lists.node_list
-    where attempts.started_at is not null
-),
-
-exposure as (
-    select
-        held.cluster,
-        held.node,
-        count(*) as attempts,
-        sum(held.seconds)::bigint as job_seconds,
-        coalesce(sum(held.seconds) filter (where tracked.record_id is not null), 0)::bigint as tracked_seconds
-    from held
-    left join intermediate.runs__tracked as tracked
-        on held.record_id = tracked.record_id
-    group by held.cluster, held.node
-),
-
-blame as (
+with blame as (
     select
         cluster,
         culprit_node as node,
@@ -53,7 +28,7 @@ named as (
     select
         cluster,
         node
-    from exposure
+    from intermediate.nodes__exposure
     union
     select
         cluster,
@@ -91,7 +66,7 @@ select
     null::double as lemon_score,
     null::varchar as lemon_verdict
 from named
-left join exposure
+left join intermediate.nodes__exposure as exposure
     on named.cluster = exposure.cluster and named.node = exposure.node
 left join blame
     on named.cluster = blame.cluster and named.node = blame.node

@@ -1,10 +1,16 @@
 -- One row per tracked run and UTC hour in which its training log prints steps: how long steps took, and the throughput.
 -- Percentiles are over printed lines: one that stands for several steps counts once, with its mean. Slow is more than
 -- 1.5 times the median step of the attempt. An attempt's first step, which holds the warm-up, is left out.
+-- Slice: hour_at
+-- Dirty: select hour_at from delta.intermediate__training__steps
+-- Dirty: union all select hour_at from intermediate.training__steps where record_id in (
+-- Dirty: select record_id from delta.intermediate__training__attempts
+-- Dirty: union all select record_id from delta.intermediate__runs__attempts
+-- Dirty: )
 with timed as (
     select
         steps.record_id,
-        date_trunc('hour', steps.ended_at) as hour_at,
+        steps.hour_at,
         steps.step - steps.previous_step as steps,
         epoch_us(steps.ended_at) - epoch_us(steps.previous_ended_at) as microseconds,
         steps.samples - steps.previous_samples as samples

@@ -1,6 +1,37 @@
 -- One row per cluster and evidence class: how often it occurs on a node when nothing is interrupted.
 -- A gamma-Poisson estimate: occurrences outside every evidence window over quiet node-seconds, joined with a documented
 -- prior rate that counts as much exposure as reference.background_rates says, so that small fleets lean on it.
+-- Slice: cluster
+-- Dirty: with candidates as (
+-- Dirty: select cluster, node, evidence_class, first_at from delta.intermediate__attribution__candidates
+-- Dirty: group by cluster, node, evidence_class, device, code, first_at having sum(_times) <> 0
+-- Dirty: ),
+-- Dirty: changed as (
+-- Dirty: select cluster, first_at as changed_at from delta.intermediate__hardware__faults
+-- Dirty: group by cluster, node, evidence_class, device, code, first_at, last_at, is_fatal having sum(_times) <> 0
+-- Dirty: union all select cluster, occurred_at from delta.intermediate__hardware__events where not is_fault
+-- Dirty: union all select cluster, started_at from delta.intermediate__scheduler__node_states
+-- Dirty: group by cluster, node, evidence_class, started_at having sum(_times) <> 0
+-- Dirty: union all select faults.cluster, faults.first_at from intermediate.hardware__faults as faults
+-- Dirty: inner join delta.intermediate__nodes__failed_ends as failed using (cluster, node)
+-- Dirty: cross join settings.attribution as attribution where faults.is_fatal
+-- Dirty: and failed.ended_at >= faults.first_at - to_seconds(attribution.after_seconds)
+-- Dirty: and failed.ended_at <= faults.first_at + to_seconds(attribution.before_seconds)
+-- Dirty: union all select cluster, first_at from candidates
+-- Dirty: union all select faults.cluster, faults.first_at from intermediate.hardware__faults as faults
+-- Dirty: inner join candidates using (cluster, node, evidence_class)
+-- Dirty: where candidates.first_at between faults.first_at and faults.last_at
+-- Dirty: )
+-- Dirty: select changed.cluster from changed inner join staging.scheduler__span as spans
+-- Dirty: on changed.cluster = spans.cluster and changed.changed_at <= spans.rates_until
+-- Dirty: union all select cluster from delta.intermediate__attribution__exposure
+-- Dirty: union all select cluster from delta.intermediate__attribution__candidates
+-- Dirty: where (cluster, evidence_class) not in (
+-- Dirty: select (cluster, evidence_class) from intermediate.attribution__background
+-- Dirty: intersect select (cluster, evidence_class) from intermediate.attribution__candidates
+-- Dirty: )
+-- Dirty: union all select cluster from delta.staging__scheduler__span group by cluster
+-- Dirty: having count(*) = 1 or count(distinct (first_at, least(last_at, rates_until), rates_until, nodes)) > 1
 with occurrences as (
     select
         cluster,

@@ -1,6 +1,14 @@
 -- One row per cluster and class of hardware event that many nodes ever showed at once: how often, stops apart.
 -- A server that does not answer for a minute is seen by hundreds of nodes, and stops nothing. A prior of one crowd in a
 -- hundred days counts for ten days.
+-- Slice: cluster
+-- Dirty: select events.cluster from delta.intermediate__hardware__events as events
+-- Dirty: inner join staging.scheduler__span as spans using (cluster) where events.occurred_at < spans.rates_until
+-- Dirty: union all select stops.cluster from delta.intermediate__attribution__stops as stops
+-- Dirty: inner join staging.scheduler__span as spans using (cluster)
+-- Dirty: where stops.stopped_at <= spans.rates_until + interval 3 minute
+-- Dirty: union all select cluster from delta.staging__scheduler__span group by cluster
+-- Dirty: having count(*) = 1 or count(distinct (first_at, least(last_at, rates_until), rates_until, nodes)) > 1
 with minutes as (
     select
         events.cluster,

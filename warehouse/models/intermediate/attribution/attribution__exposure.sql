@@ -1,4 +1,10 @@
 -- One row per cluster: node-seconds in which nothing was interrupted, the exposure of background rates.
+-- Only whole days count, see staging.scheduler__span.
+-- Slice: cluster
+-- Dirty: select windows.cluster from delta.intermediate__attribution__event_windows as windows
+-- Dirty: inner join staging.scheduler__span as spans using (cluster) where windows.opens_at < spans.rates_until
+-- Dirty: union all select cluster from delta.staging__scheduler__span group by cluster
+-- Dirty: having count(*) = 1 or count(distinct (first_at, least(last_at, rates_until), rates_until, nodes)) > 1
 with inside as (
     select
         windows.cluster,

@@ -8,7 +8,7 @@ with pieces as (
         interruption_id,
         cause,
         suspect,
-        sum(log_weight) as log_weight,
+        sum(log_weight order by weight_class) as log_weight,  -- always in one order: the last bits depend on it
         string_agg(distinct weight_class, ' ' order by weight_class) as weight_classes,
         bool_and(
             weight_class in (

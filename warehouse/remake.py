@@ -1,0 +1,216 @@
+"""Make one model anew where its inputs changed, and tell which of its rows are other than before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import duckdb
+
+from warehouse import runner
+from warehouse.runner import Model
+from warehouse.session import SLICE, WORK_SCHEMAS, catalog_of, identifier, literal
+from warehouse.slices import Slice
+
+SAME, SOME, ALL = "same", "some", "all"
+"""What became of a table: nothing changed; `delta.<schema>__<table>` holds the rows that came or went; nobody looked."""
+
+
+def relation(name: str) -> str:
+    """Return the full name of `schema.table`, past any view that hides it."""
+    schema, _, table = name.partition(".")
+    return f"{catalog_of(schema)}.{schema}.{identifier(table)}"
+
+
+def delta(name: str) -> str:
+    """Return the name of the table with the rows of `schema.table` that came or went, `_times` more or fewer than before."""
+    return f"memory.delta.{identifier(name.replace('.', '__'))}"
+
+
+def asked_about(models: Mapping[str, Model]) -> frozenset[str]:
+    """Return the tables of which somebody asks which rows changed."""
+    found = [m.references if m.slice.dirty is None else _asked(m.slice) for m in models.values() if m.slice]
+    return frozenset(name for names in found for name in names)
+
+
+@dataclass(slots=True)
+class Worker:
+    """Makes one model after another; others do so beside it.
+
+    Attributes:
+        con: session of its own, see `warehouse.session.aside`.
+        number: what tells it from the others.
+        state: what became of each table so far; shared.
+        fresh: by table of the lake, a query for the rows that came into it.
+        columns: of every table.
+        asked: tables of which somebody asks which rows changed.
+        lake: makes a relation of the lake that is read as a whole, the first time it is asked for.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    number: int
+    state: dict[str, str]
+    fresh: Mapping[str, str]
+    columns: Mapping[str, frozenset[str]]
+    asked: Collection[str]
+    lake: Callable[[duckdb.DuckDBPyConnection, str], None]
+
+    def run(self, model: Model) -> None:
+        """Make what of a model may have changed.
+
+        Raises:
+            ModelError: DuckDB refuses the SELECT.
+        """
+        changed = [name for name in sorted(model.references) if self.state.get(name, SAME) != SAME]
+        try:
+            if not changed:
+                self.state[model.name] = self._unchanged(model.name)
+            elif model.slice and self._is_partial(model.slice, changed):
+                self.state[model.name] = self._slice(model, model.slice, changed)
+            else:
+                self.state[model.name] = self._whole(model)
+        except duckdb.OutOfMemoryException as error:
+            raise runner.out_of_memory(model, error) from error
+        except duckdb.Error as error:
+            raise runner.ModelError(f"{model.path}: {error}") from error
+
+    def _unchanged(self, name: str) -> str:
+        if name in self.asked:
+            self.con.execute(f"create table {delta(name)} as select *, 0 as _times from {relation(name)} limit 0")
+        return SAME
+
+    def _is_partial(self, part: Slice, changed: list[str]) -> bool:
+        """Tell whether the rows that changed say which rows of a model to make anew."""
+        if part.dirty is not None:
+            return not any(self.state.get(name) == ALL for name in _asked(part))
+        return all(self.state[name] == SOME and part.columns <= self.columns[name] for name in changed)
+
+    def _slice(self, model: Model, part: Slice, changed: list[str]) -> str:
+        target = relation(model.name)
+        if not self._find_dirty(part, changed):
+            return self._unchanged(model.name)
+        where = self._where(part, "input")
+        sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self.columns[n]]
+        hidden = list[str]()
+        try:
+            for name in sliced:
+                source = self._come(name, part, target) or self._read(name)
+                kind = "table" if model.sql.count(name) > 1 else "view"  # not to look for the same rows twice
+                hidden.append(f"{kind} {SLICE}{self.number}.{name}")
+                self.con.execute(f"create {hidden[-1]} as {self._rows(source, where)}")
+            for name in model.references - set(sliced):
+                self._read(name)
+            self._keep("fresh", model.sql)
+        finally:
+            for name in hidden:
+                self.con.execute(f"drop {name}")
+        return self._change(model.name, where)
+
+    def _whole(self, model: Model) -> str:
+        for name in model.references:
+            self._read(name)
+        if model.name in self.asked:
+            self._keep("fresh", model.sql)
+            return self._change(model.name, "")
+        target = relation(model.name)
+        if model.schema in WORK_SCHEMAS:
+            self.con.execute(f"create or replace table {target} as\n{model.sql}\n")
+        else:
+            self._keep("fresh", model.sql)
+            self._replace(target, "")
+        return ALL
+
+    def _come(self, name: str, part: Slice, target: str) -> str | None:
+        """Return what came into a relation of the lake, where nothing else can be meant; None = all of it must be read.
+
+        The rows of a piece of an export came together. A record may have been told before, in any folder.
+        """
+        if name not in self.fresh or part.columns not in ({"export_id"}, {"record_id"}):
+            return None
+        known = f"select 1 from {target} as input {self._where(part, 'input')} limit 1"
+        if part.columns == {"record_id"} and self.con.execute(known).fetchone():
+            return None
+        return f"({self.fresh[name]})"
+
+    def _read(self, name: str) -> str:
+        """Return a relation that is read as a whole; those of the lake are made when they are needed."""
+        if name.startswith("lake."):
+            self.lake(self.con, name)
+        return relation(name)
+
+    def _find_dirty(self, part: Slice, changed: list[str]) -> int:
+        """Keep the values, or the one time, to make a model anew for as `dirty`; return how many there are."""
+        if part.dirty is not None:
+            query = part.dirty
+            for name in re.findall(r"\blake\.\w+", query):
+                self._read(name)
+        elif part.settles:
+            query = " union all ".join(f"select min({identifier(part.settles)}) from {delta(n)}" for n in changed)
+        else:
+            query = " union ".join(f"select {', '.join(part.keys)} from {delta(n)}" for n in changed)
+        if part.settles:
+            margin = f"interval {literal(part.margin)}"
+            return self._keep(
+                "dirty", f"select min(t) - {margin} as k0 from ({query}) as found (t) having min(t) is not null"
+            )
+        columns = ", ".join(f"k{i}" for i in range(len(part.keys)))
+        return self._keep("dirty", f"select distinct {columns} from ({query}) as found ({columns})")
+
+    def _change(self, name: str, where: str) -> str:
+        """Give a table the rows of `fresh` for those it holds; only what is other is written.
+
+        `delta.<name>` is made of the rows that the two do not share.
+        """
+        target = relation(name)
+        columns = ", ".join(map(identifier, sorted(self.columns[name])))
+        made = self.con.execute(
+            f"create or replace table {delta(name)} as "
+            f"select {columns}, sum(_times) as _times, min(_row) as _row, count(_row) as _rows from ("
+            f"select {columns}, 1 as _times, null as _row from {self._kept('fresh')} union all "
+            f"select {columns}, -1 as _times, rowid as _row from ({self._rows(target, where, 'rowid, *')})"
+            ") group by all having sum(_times) <> 0"
+        ).fetchone()
+        if made == (0,):
+            return SAME
+        alike = f"select 1 from {delta(name)} where _times not in (-1, 1) or _rows > 1 limit 1"
+        if self.con.execute(alike).fetchone():  # which of several rows that are alike goes cannot be said
+            self._replace(target, where)
+            return SOME
+        self.con.execute(f"delete from {target} where rowid in (select _row from {delta(name)} where _times < 0)")
+        self.con.execute(f"insert into {target} by name select {columns} from {delta(name)} where _times > 0")
+        return SOME
+
+    def _rows(self, source: str, where: str, what: str = "*") -> str:
+        """Return a query for rows of a table; the columns that do not choose are read of those rows only."""
+        if source.startswith("(") or ".lake." in source or not where:
+            return f"select {what} from {source} as input {where}"
+        return f"select {what} from {source} where rowid in (select rowid from {source} as input {where})"
+
+    def _replace(self, target: str, where: str) -> None:
+        """Put `fresh` in the place of rows; a published table keeps its comments."""
+        self.con.execute(f"delete from {target} as input {where}")
+        self.con.execute(f"insert into {target} by name select * from {self._kept('fresh')}")
+
+    def _keep(self, name: str, query: str) -> int:
+        """Keep what a query gives for as long as one model is made; return the number of rows."""
+        row = self.con.execute(f"create or replace table {self._kept(name)} as\n{query}\n").fetchone()
+        return int(row[0]) if row else 0
+
+    def _kept(self, name: str) -> str:
+        return f"memory.delta.{name}{self.number}"
+
+    def _where(self, part: Slice, table: str) -> str:
+        """Return the WHERE of the rows to make anew."""
+        dirty = self._kept("dirty")
+        if part.settles:
+            column = f"{table}.{identifier(part.settles)}"
+            return f"where {column} >= (select k0 from {dirty}) or {column} is null"
+        same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
+        return f"where exists (select 1 from {dirty} as dirty where {same})"
+
+
+def _asked(part: Slice) -> list[str]:
+    """Return the tables whose changed rows a `-- Dirty:` query reads."""
+    found = re.findall(r"\bdelta\.(\w+?)__(\w+)", part.dirty or "")
+    return [f"{schema}.{table}" for schema, table in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,9 +15,11 @@ from warehouse.formats import BATCH_ROWS, FORMATS
 from warehouse.session import reading
 from warehouse.statements import QueryError, the_only
 
-__all__ = ["QueryError", "Values", "answering", "query", "rows", "write"]
+__all__ = ["Ask", "QueryError", "Values", "answering", "asking", "query", "rows", "write"]
 
 Values = Sequence[Any] | Mapping[str, Any]
+Ask = Callable[[str, Values | None], list[dict[str, Any]]]
+"""Takes a query and its values, and returns its answer as `rows` does."""
 
 
 @contextmanager
@@ -48,9 +50,25 @@ def rows(path: Path, sql: str, params: Values | None = None) -> list[dict[str, A
     Raises:
         NoWarehouseError, QueryError: as `query`.
     """
-    with _running(path, sql, params, (), is_small=True) as relation:
-        names = relation.columns
-        return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+    with asking(path) as ask:
+        return ask(sql, params)
+
+
+@contextmanager
+def asking(path: Path) -> Iterator[Ask]:
+    """Give what `rows` does, in one session for several queries: all of them are asked of the same build.
+
+    Raises:
+        NoWarehouseError: nothing has been published.
+    """
+    with reading(publish.resolve(path), is_small=True) as con:
+
+        def ask(sql: str, params: Values | None) -> list[dict[str, Any]]:
+            with answering(con, sql, params) as relation:
+                names = relation.columns
+                return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
+
+        yield ask
 
 
 def write(path: Path, sql: str, out: BinaryIO, format: str, *, folders: Sequence[Path] = ()) -> None:  # noqa: A002 - the option's name
@@ -74,11 +92,9 @@ def write(path: Path, sql: str, out: BinaryIO, format: str, *, folders: Sequence
 
 
 @contextmanager
-def _running(
-    path: Path, sql: str, params: Values | None, folders: Sequence[Path], *, is_small: bool = False
-) -> Iterator[duckdb.DuckDBPyRelation]:
+def _running(path: Path, sql: str, params: Values | None, folders: Sequence[Path]) -> Iterator[duckdb.DuckDBPyRelation]:
     file = publish.resolve(path)
-    with reading(file, folders=folders, is_small=is_small) as con, answering(con, sql, params) as relation:
+    with reading(file, folders=folders) as con, answering(con, sql, params) as relation:
         yield relation
 
 

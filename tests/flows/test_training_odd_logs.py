@@ -165,3 +165,24 @@ def spoil(parts: list[Path], edits: dict[str, pl.Expr]) -> None:
             rows.filter(pl.col("job_id") == job).with_columns(edit).cast(rows.schema) for job, edit in edits.items()
         ]
         pl.concat(changed).write_parquet(part)
+
+
+@pytest.mark.parametrize(("is_saved", "cause"), [(True, "operator_change"), (False, "unknown")])
+def test_a_last_save_that_is_done_is_no_stall(is_saved: bool, cause: str, site: Callable[..., Site]) -> None:
+    """Training ends in order with a save that may take minutes, in which no step is printed; one that never ends is odd."""
+    run = Run("last").job("COMPLETED", 0, 380).job("COMPLETED", 420, 900)
+    run.start(1).steps(20, 1, 24).say(251, "[after training is done] datetime: 2025-05-04 10:04:11").begun(251, 24)
+    if is_saved:
+        run.saved(372, 24)
+    run.start(421).loaded(430, 24).steps(450, 25, 60)
+    made = told(site, run)
+    assert stops(made, "cause") == [(cause,)]
+
+
+def test_an_attempt_that_never_stepped_made_no_progress(site: Callable[..., Site]) -> None:
+    """Its log begins and loads, and hangs: that steps went on until its end is what nobody saw."""
+    run = plain("hung").failing((820, 2000)).job("COMPLETED", 2020, 2500)
+    run.start(822).loaded(830, 50).start(2022).loaded(2030, 50).steps(2050, 51, 90)
+    made = told(site, run)
+    hung = stops(made, "interrupted_at, last_progress_at")[-1]
+    assert hung == (at(2000), None)

@@ -56,11 +56,19 @@ select
         ),
         null
     ) as first_step_started_at,
-    least(last_step_at, observed_until) as last_step_at,
-    least(
-        last_step_at
-        + to_milliseconds(least(coalesce(1000 * median_step_seconds * (reached_step - last_step), 0), 1e12)::bigint),
-        observed_until
+    -- least() of a null is the other: what was not seen would have been so at the end
+    if(has_steps, least(last_step_at, observed_until), null) as last_step_at,
+    if(last_durable_at is null, null, least(last_durable_at, observed_until)) as last_durable_at,
+    if(
+        has_steps,
+        least(
+            last_step_at
+            + to_milliseconds(
+                least(coalesce(1000 * median_step_seconds * (reached_step - last_step), 0), 1e12)::bigint
+            ),
+            observed_until
+        ),
+        null
     ) as last_progress_at,
     median_step_seconds,
     logging_steps,

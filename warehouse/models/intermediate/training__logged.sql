@@ -44,6 +44,7 @@ told as (
             and (steps.first_line_at is null or events.occurred_at <= steps.first_line_at)
         ) as loaded_at,
         max(events.step) filter (where events.event = 'checkpoint_durable') as durable_step,
+        max(events.occurred_at) filter (where events.event = 'checkpoint_durable') as last_durable_at,
         count(*) filter (where events.event like 'checkpoint_%') as checkpoint_events,
         count(*) filter (where events.event in ('nccl_timeout', 'nccl_error', 'error', 'loss_not_finite')) as errors,
         min(events.occurred_at) filter (

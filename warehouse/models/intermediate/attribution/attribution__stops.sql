@@ -9,9 +9,10 @@ select
     index.ended_at,
     training.last_progress_at,
     training.last_progress_at is not null as is_progress_observed,
-    -- steps went on until the end: many logs print every Nth step only
+    -- steps, or a last save, went on until the end: many logs print every Nth step only
     coalesce(
-        training.last_step_at + to_milliseconds(3000 * least(coalesce(training.median_logging_seconds, 0), 1e9))
+        greatest(training.last_step_at, training.last_durable_at)
+        + to_milliseconds(3000 * least(coalesce(training.median_logging_seconds, 0), 1e9))
         >= index.ended_at
         and training.median_logging_seconds is not null,
         false

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from flows.config import Config
+from flows.ingesting import still_there
 from flows.landing import expression
 from flows.manifest import FAILED, LOADED, Manifest
 
@@ -36,7 +37,7 @@ class Freshness:
         source: its name; None = files of a source that is no longer configured.
         formats: formats of its files.
         files: files that were read.
-        files_failed: files of it that could not be read.
+        files_failed: files of it that could not be read, and that a source matches still: the others are no problem.
         lines_rejected: lines that could not be read.
         collected_at: UTC time of its newest collection; None = nothing was read yet.
         age_seconds: how long ago that was.
@@ -69,10 +70,13 @@ def freshness(config: Config, manifest: Manifest | None, now: datetime) -> list[
     if manifest is not None:
         names = _Names(config)
         gone = Freshness(None)
-        for path, source, collected_at, rejected, is_failed, is_loaded in manifest.select(_FILES, (FAILED, LOADED)):
+        files = list(manifest.select(_FILES, (FAILED, LOADED)))
+        failed = [path for path, _, _, _, is_failed, _ in files if is_failed]
+        problems = still_there(config, failed) if failed else set()  # looks at every folder
+        for path, source, collected_at, rejected, _, is_loaded in files:
             one = found.get(names.of(path) or "", gone)
             one.files += is_loaded
-            one.files_failed += is_failed
+            one.files_failed += path in problems
             one.lines_rejected += rejected
             if source and is_loaded:
                 one.formats.add(source)

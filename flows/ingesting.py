@@ -77,6 +77,29 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
     return list(taken.values()), empty
 
 
+def still_there(config: Config, names: Iterable[str]) -> set[str]:
+    """Return those of these files that a source matches now, or of which this user cannot see whether they are there.
+
+    Of the others nothing can be mended or read again: what is known of them is a fact, and no problem.
+
+    Args:
+        config: the configuration.
+        names: of files that were seen, as the manifest has them.
+    """
+    matched = {job.found.name for job in jobs(config)[0]}
+    return {name for name in names if name in matched or _is_hidden(name)}
+
+
+def _is_hidden(path: str) -> bool:
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return False
+
+
 def unmatched(config: Config, empty: Iterable[SourceConfig]) -> list[ExportReport]:
     """Return an error for each source that matches no file: where it is configured, and what was probably meant.
 

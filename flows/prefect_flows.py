@@ -1,11 +1,11 @@
 """The Prefect flows, one for each deployment: parameters that are checked, the tasks, and events for what is to follow."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ParamSpec, TypeVar, cast
 
-from prefect import flow, get_run_logger
-from prefect.client.schemas.objects import State
+from prefect import flow
 from prefect.states import Failed
 from pydantic import AfterValidator, Field
 
@@ -16,8 +16,32 @@ from flows.backfill import Reprocess
 from flows.cli import periods
 from flows.cli.terminal import CommandError, clean
 from flows.prefect_tasks import RunFailedError
+from warehouse.publish import NoWarehouseError
 
 MAX_NAMED = 5
+P = ParamSpec("P")
+T = TypeVar("T")
+TOLD = (RunFailedError, CommandError, NoWarehouseError, *(e for e in pipeline.EXPECTED if e is not OSError))
+"""What is wrong outside the program, told in a sentence that says what to do."""
+
+
+def _told(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a flow end as Failed with the sentence of an expected error, and without a traceback.
+
+    Prefect logs what a flow raises, with its traceback; a state that is handed back it takes over as it is, and raises
+    `RunFailedError`, which the state holds, to who called the flow. Not for tasks: there a state that is handed back is the
+    value of the call, and the flow would go on.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except TOLD as error:
+            text = clean(error)
+            return cast("T", Failed(message=text, data=RunFailedError(text)))
+
+    return run
 
 
 def _usable(path: Path) -> Path:
@@ -45,6 +69,7 @@ Moment = Annotated[
 
 
 @flow(name="ingest")
+@_told
 def ingest(config: ConfigFile = DEFAULT) -> None:
     """Pull what is due until the run's scheduled start, and read what is new in the exports into the lake.
 
@@ -68,6 +93,7 @@ def ingest(config: ConfigFile = DEFAULT) -> None:
 
 
 @flow(name="build")
+@_told
 def build(config: ConfigFile = DEFAULT) -> None:
     """Build the warehouse from the lake and publish it, if that would change anything.
 
@@ -81,6 +107,7 @@ def build(config: ConfigFile = DEFAULT) -> None:
 
 
 @flow(name="report")
+@_told
 def report(config: ConfigFile = DEFAULT) -> None:
     """Show stops, root causes, freshness, what changed and the last builds as artifacts, and tell of stale sources.
 
@@ -92,6 +119,7 @@ def report(config: ConfigFile = DEFAULT) -> None:
 
 
 @flow(name="maintain")
+@_told
 def maintain(config: ConfigFile = DEFAULT) -> None:
     """Merge small parts of the lake, and remove superfluous files and old builds.
 
@@ -102,6 +130,7 @@ def maintain(config: ConfigFile = DEFAULT) -> None:
 
 
 @flow(name="backfill")
+@_told
 def backfill(
     start: Moment,
     end: Moment | None = None,
@@ -111,7 +140,7 @@ def backfill(
     run_backwards: bool = False,
     max_active: Annotated[int, Field(ge=1, le=32)] = 2,
     build: bool = True,
-) -> State[None] | None:
+) -> None:
     """Load what is missing between two times, window by window, then build.
 
     Args:
@@ -127,13 +156,8 @@ def backfill(
     Raises:
         RunFailedError: the period or a name is wrong, windows could not be loaded, or a check found bad rows.
     """
-    try:
-        first, last = periods.period(start, end)
-        periods.check(configuration.load(config), sources, first, last)
-    except CommandError as error:
-        # Handed back rather than raised: Prefect logs what a flow raises with two tracebacks, and this with one at most.
-        get_run_logger().error("%s", clean(error))
-        return Failed(message=clean(error), data=RunFailedError(str(error)))
+    first, last = periods.period(start, end)
+    periods.check(configuration.load(config), sources, first, last)
     failed = tasks.backfill_windows(
         config, start=first, end=last, sources=sources, reprocess=reprocess, run_backwards=run_backwards,
         max_active=max_active,
@@ -144,7 +168,6 @@ def backfill(
         raise RunFailedError(
             f"{len(failed)} windows are not loaded; `reprocess`: failed does these again: {_few(failed)}"
         )
-    return None
 
 
 def _few(texts: Sequence[str]) -> str:

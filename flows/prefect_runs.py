@@ -24,7 +24,6 @@ from prefect.settings import PREFECT_API_URL
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
 
-BACKFILL, BUILD = "backfill/goodput", "build/goodput"
 POLL_SECONDS = 2.0
 PATIENCE_SECONDS = 300.0
 """How long a server may be away once runs are under way."""
@@ -85,6 +84,7 @@ class Runs:
 
     Args:
         client: the server.
+        deployments: their name, as `goodput serve --name` gives it.
         parameters: parameters of the flow `backfill` besides `start` and `end`; of these, `config` is given to `build` too.
         warehouse: name of the warehouse, to be unlike any other on the server.
         progress: told of the runs.
@@ -94,6 +94,7 @@ class Runs:
     def __init__(
         self,
         client: SyncPrefectClient,
+        deployments: str,
         parameters: dict[str, Any],
         warehouse: str,
         progress: Progress,
@@ -101,7 +102,7 @@ class Runs:
     ) -> None:
         self._client, self._parameters, self._warehouse = client, parameters, warehouse
         self._progress, self._warn = progress, warn
-        self._backfill, self._build = _deployment(client, BACKFILL), _deployment(client, BUILD)
+        self._backfill, self._build = (_deployment(client, f"{flow}/{deployments}") for flow in ("backfill", "build"))
 
     def backfill(self, parts: Sequence[Part], max_active: int) -> list[Run]:
         """Have each part backfilled, in order, at most `max_active` unfinished at once; return the runs when all have ended."""
@@ -230,7 +231,7 @@ def _deployment(client: SyncPrefectClient, name: str) -> UUID:
     except ObjectNotFound:
         raise ServerError(
             f"the Prefect server that PREFECT_API_URL names, {PREFECT_API_URL.value()}, has no deployment `{name}`; deploy it "
-            "(deployments/README.md), or do the work in this process with --here"
+            "(deployments/README.md), name those of `goodput serve --name` with --name, or do the work in this process with --here"
         ) from None
 
 

@@ -202,7 +202,7 @@ def fresh(config: Config, now: datetime) -> Section:
         "freshness",
         "Freshness of the sources",
         "A source is stale when it brought nothing for three times its usual interval, or for 48 hours where too few "
-        "collections tell that.",
+        "collections tell that. Failed are those that could not be read and are still there.",
         ("source", "format", "files", "files_failed", "collected_at", "age_seconds", "usual_seconds", "is_stale",
          "lines_rejected"),
         tuple(

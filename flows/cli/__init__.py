@@ -1,4 +1,4 @@
-"""The command line. Every command is one module here; none imports anything heavy before it is called."""
+"""The command line. Every command is one module here, imported when it is asked for; none imports anything heavy before it is called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 
 from cyclopts import App, CycloptsError, Parameter
@@ -72,8 +72,13 @@ def version() -> str:
         return f"{project['version']} (checkout)"
 
 
-def make_app() -> App:
-    """Return the command line."""
+def make_app(asked: str | None = None) -> App:
+    """Return the command line.
+
+    Args:
+        asked: the command that will be called: only its module is imported. None, or no command = all of them are, as the help
+            that lists them says what each does.
+    """
     app = App(
         name="goodput",
         help="Why did the training run stop, and what did it cost?",
@@ -86,8 +91,10 @@ def make_app() -> App:
     )
     for position, (name, examples) in enumerate(COMMANDS.items()):
         epilogue = "\n".join(["Example:" if len(examples) == 1 else "Examples:", *(f"    {e}" for e in examples)])
-        function = getattr(import_module(f"flows.cli.{name}"), name)
-        app.command(function, name=name, help_epilogue=epilogue, help_format="plaintext", sort_key=position)
+        where = f"flows.cli.{name}:{name}"
+        app.command(where, name=name, help_epilogue=epilogue, help_format="plaintext", sort_key=position)
+        if asked not in COMMANDS:
+            app[name]  # imports it
     return app
 
 
@@ -100,11 +107,12 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         # In a file or journal, lines stand when and where they were said, between those of standard error. What is printed
         # in bulk (`goodput sql --format csv`) goes to the buffer below and is as fast as before.
         sys.stdout.reconfigure(line_buffering=True)
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = make_app()(arguments, exit_on_error=False, print_error=False)
+        code = make_app(next(iter(given), None))(given, exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except CycloptsError as error:
-        signed = [a for a in (sys.argv[1:] if arguments is None else arguments) if _AGO.fullmatch(a)]
+        signed = [a for a in given if _AGO.fullmatch(a)]
         hint = f"\n{signed[0]}: write a time ago without the sign, {signed[0][1:]}." if signed else ""
         fail(f"{error}{hint}\nSee `goodput --help`, or `goodput COMMAND --help` for an example.")
         return 2

@@ -14,7 +14,7 @@ from flows.cli import backfill_text as text
 from flows.cli import build as building
 from flows.cli import facts, landed, periods
 from flows.cli.backfill_shown import Shown
-from flows.cli.options import ConfigOption, JsonOption
+from flows.cli.options import DEPLOYMENTS, ConfigOption, JsonOption
 from flows.cli.terminal import CommandError, fail, here, note, say, say_json, warn
 from flows.cli.words import counted
 
@@ -35,11 +35,14 @@ class Request:
     reprocess: Reprocess
     run_backwards: bool
     max_active: int
+    name: str = DEPLOYMENTS
 
     def options(self, reprocess: str) -> str:
         """Return the options that ask for the same, with another `--reprocess`."""
         limits = f"--start {self.start:%Y-%m-%dT%H:%M:%SZ} --end {self.end:%Y-%m-%dT%H:%M:%SZ}"
-        return "".join([limits, *(f" --source {shlex.quote(s)}" for s in self.sources), f" --reprocess {reprocess}"])
+        name = f" --name {shlex.quote(self.name)}" if self.name != DEPLOYMENTS else ""
+        sources = "".join(f" --source {shlex.quote(s)}" for s in self.sources)
+        return f"{limits}{sources}{name} --reprocess {reprocess}"
 
 
 def backfill(
@@ -64,6 +67,9 @@ def backfill(
     in_process: Annotated[
         bool, Parameter(name="--here", help="Do the work in this process even if PREFECT_API_URL is set.")
     ] = False,
+    name: Annotated[
+        str, Parameter(help="Name of the deployments on the server, as `goodput serve --name` gives it.")
+    ] = DEPLOYMENTS,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
@@ -76,7 +82,7 @@ def backfill(
     periods.check(settings, source, *limits)
     if not 1 <= max_active <= 32:
         raise CommandError(f"--max-active is {max_active}; write 1 to 32", 2)
-    request = Request(*limits, source, reprocess, run_backwards, max_active)
+    request = Request(*limits, source, reprocess, run_backwards, max_active, name)
     plan = planned(settings, request)
     if not json:
         text.say_plan(plan, run_backwards=run_backwards)
@@ -166,8 +172,8 @@ def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: b
     built = None
     try:
         with facts.expected_errors(), prefect_runs.connected() as client, Shown(len(parts), "run") as shown:
-            name = prefect_events.warehouse_id(settings)
-            runs = prefect_runs.Runs(client, parameters, name, shown.runs, note)
+            warehouse = prefect_events.warehouse_id(settings)
+            runs = prefect_runs.Runs(client, request.name, parameters, warehouse, shown.runs, note)
             ended = runs.backfill(parts, request.max_active)
             if build and (ended or pipeline.needs_build(settings)):
                 built = runs.build(ended)

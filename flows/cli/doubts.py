@@ -41,8 +41,9 @@ def doubts(settings: facts.Config) -> list[str]:
     Raises:
         CommandError: nothing has been published.
     """
-    counts = flags(settings)
-    return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts), *_odd_collections(settings)]
+    with facts.one_session(settings):
+        counts = flags(settings)
+        return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts), *_odd_collections(settings)]
 
 
 def flags(settings: facts.Config) -> list[facts.Row]:

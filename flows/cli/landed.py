@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from flows.cli import facts
@@ -54,23 +53,10 @@ def apart(settings: facts.Config, files: list[Row]) -> tuple[list[Row], list[Row
 
     Of the others nothing can be mended or read again: what is known of them is a fact, and no problem.
     """
-    from flows.ingesting import jobs
+    from flows.ingesting import still_there
 
-    matched = {job.found.name for job in jobs(settings)[0]}
-    here = [file for file in files if file["path"] in matched or _is_hidden(file["path"])]
-    kept = {file["path"] for file in here}
-    return here, [file for file in files if file["path"] not in kept]
-
-
-def _is_hidden(path: str) -> bool:
-    """Tell whether this user cannot see if a file is there."""
-    try:
-        Path(path).lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return False
+    kept = still_there(settings, (file["path"] for file in files))
+    return [f for f in files if f["path"] in kept], [f for f in files if f["path"] not in kept]
 
 
 def facts_of_gone(gone: list[Row]) -> list[str]:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+DEPLOYMENTS = "goodput"
+"""Name of the deployments on a Prefect server, where none is given."""
+
 ConfigOption = Annotated[
     Path | None, Parameter(help="Configuration file; goodput.toml in the working folder if not given.")
 ]

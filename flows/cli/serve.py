@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from flows.cli import facts
-from flows.cli.options import ConfigOption
+from flows.cli.options import DEPLOYMENTS, ConfigOption
 from flows.cli.terminal import CommandError, note, say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flows.prefect_server import Server
 
 LOCK_NAME = "serve.lock"
-PORT, LIMIT, NAME = 4200, 5, "goodput"
+PORT, LIMIT, NAME = 4200, 5, DEPLOYMENTS
 MAX_PORT, MAX_LIMIT = 65535, 100
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from flows.cli.doubts import doubts, flags
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.periods import SourceOption
 from flows.cli.tables import say_table
-from flows.cli.terminal import CommandError, here, say, say_json, shown, title, warn
+from flows.cli.terminal import CommandError, here, note, say, say_json, shown, title, warn
 from flows.cli.words import spoken
 
 _NARROW = (("collected_at", 16), ("collected_at", 0), ("age", 0))
@@ -41,15 +42,22 @@ def status(
         return say_coverage(settings, start, end, source, json=json)
     if start or end or source:
         raise CommandError("--start, --end and --source go with --coverage", 2)
+    with facts.one_session(settings) if facts.is_published(settings) else nullcontext():
+        return _say_status(settings, json=json)
+
+
+def _say_status(settings: facts.Config, *, json: bool) -> int:
     files = landed.by_file(landed.exports(settings))
     formats = landed.by_format(files)
     last = _last_build(settings)
     assumed = flags(settings) if last else []
     late = [*pulls.problems(settings), *pulls.overdue(settings)]
     warnings = [*landed.without_jobs(files), *late, *(doubts(settings) if last else [])]
-    bad = [f for f in files if f["status"] != "loaded"]
+    present, gone = landed.apart(settings, files)
+    bad, notes = [f for f in present if f["status"] != "loaded"], landed.facts_of_gone(gone)
     if json:
-        say_json({"formats": formats, "not_loaded": bad, "build": last, "flags": assumed, "warnings": warnings})
+        found = {"formats": formats, "not_loaded": bad, "build": last, "flags": assumed}
+        say_json(found | {"warnings": warnings, "notes": notes})
         return 0
     now = datetime.now(UTC)
     for row in formats:
@@ -58,10 +66,10 @@ def status(
     say_table(formats, columns, narrow=_NARROW)
     _say_flags(assumed)
     _say_build(last, now)
-    for row in bad:
-        warn(f"{here(row['path'])}: {landed.problem(row)}")
-    for text in warnings:
+    for text in [*(f"{here(row['path'])}: {landed.problem(row)}" for row in bad), *warnings]:
         warn(text)
+    for text in notes:
+        note(text)
     if last:
         labels.note_waiting(settings)
     return 0

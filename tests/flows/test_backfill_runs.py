@@ -178,7 +178,7 @@ def test_runs_under_way_are_joined_and_not_asked_for_again(server: Server) -> No
     with prefect_runs.connected() as client:
         parameters = {"config": "c", "sources": []}
         for _ in range(2):
-            runs = prefect_runs.Runs(client, parameters, "w", lambda _: None, lambda _: None)
+            runs = prefect_runs.Runs(client, "goodput", parameters, "w", lambda _: None, lambda _: None)
             runs._ask(part)
     assert len(server.runs) == 1
 
@@ -211,8 +211,22 @@ def test_a_server_without_the_deployments_is_told_of_before_anything_is_touched(
     assert ran.code == 1
     assert f"{server.url}, has no deployment `build/goodput`" in ran.err
     assert "--here" in ran.err
+    assert "--name" in ran.err
     assert server.runs == []
     assert not (home / "data").exists()
+
+
+def test_deployments_are_found_by_the_name_they_were_served_with(home: Path, server: Server, goodput: Goodput) -> None:
+    """One server may serve several warehouses: none may have its past loaded by another's deployments."""
+    write(home, 1)
+    ours = {"backfill/other": str(uuid4()), "build/other": str(uuid4())}
+    server.deployments |= ours
+    server.ends_as["2026-01-01"] = "FAILED"
+    ran = goodput("backfill", *JANUARY, "--name", "other")
+    assert [run["deployment_id"] for run in server.runs] == list(ours.values())
+    assert "--name other --reprocess failed` does only what is left" in ran.err.replace("\n", " ")
+    del server.deployments["backfill/other"]
+    assert "has no deployment `backfill/other`" in goodput("backfill", *JANUARY, "--name", "other").err
 
 
 def test_a_build_that_fails_is_told(home: Path, server: Server, goodput: Goodput) -> None:

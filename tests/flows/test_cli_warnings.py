@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from flows.cli import facts
+from flows.cli.doubts import doubts
+from flows.cli.terminal import CommandError
+from warehouse import query
+
 Goodput = Callable[..., Any]
 
 SACCT = "JobID|JobIDRaw|JobName|User|Cluster|State|ExitCode|Submit|Start|End|AllocTRES|NodeList\n"
@@ -258,6 +263,10 @@ def test_what_failed_and_is_gone_is_a_fact_and_no_problem(goodput: Goodput, tmp_
     ran = goodput("check", *site)
     assert (ran.code, ran.out.endswith("; 2 problems\n")) == (1, True)
     assert goodput("doctor", *site).code == 1
+    assert "odd.txt: no parser knows this format" in goodput("status", *site).err
+    assert [Path(f["path"]).name for f in json.loads(goodput("status", "--json", *site).out)["not_loaded"]] == [
+        "odd.txt"
+    ]
 
     (tmp_path / "odd.txt").unlink()
     (tmp_path / "broken.txt").unlink()
@@ -269,10 +278,34 @@ def test_what_failed_and_is_gone_is_a_fact_and_no_problem(goodput: Goodput, tmp_
     )
     (told,) = json.loads(goodput("check", "--json", *site).out)["notes"]
     assert told in ran.err.replace("\n", " ")
+    ran = goodput("status", *site)
+    assert told in ran.err.replace("\n", " ")
+    assert "odd.txt" not in ran.err
+    status = json.loads(goodput("status", "--json", *site).out)
+    assert (status["not_loaded"], status["notes"]) == ([], [told])
+    assert sum(f["files"] for f in status["formats"]) == 3, "what is gone stays counted"
     ran = goodput("doctor", *site)
     assert (ran.code, "2 of 2 files read; 1 more that could not be read is gone since" in ran.out) == (0, True)
     rejects = json.loads(goodput("sql", "select line, text from ops.rejects", "--format", "json", *site).out)
     assert rejects == [{"line": 2, "text": "nonsense|x"}]
+
+
+def test_what_run_warns_of_is_asked_in_one_session(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To open the build takes longer than any of the questions; an hourly run with nothing new is mostly that."""
+    opened = []
+    real = query.reading
+    monkeypatch.setattr(query, "reading", lambda *args, **kwargs: opened.append(args) or real(*args, **kwargs))
+    settings = facts.configuration(demo_folder / "goodput.toml")
+    doubts(settings)
+    assert len(opened) == 1
+    assert facts.rows(settings, "select 1 as n") == [{"n": 1}]
+    assert len(opened) == 2, "the session ends with what it was opened for: a later build is seen"
+
+
+def test_doubts_where_nothing_is_published_say_what_to_do(tmp_path: Path) -> None:
+    site(tmp_path, job(1, "2026-10-20T01:00:00", "2026-10-20T02:00:00"))
+    with pytest.raises(CommandError, match="goodput"):
+        doubts(facts.configuration(tmp_path / "goodput.toml"))
 
 
 def test_a_query_file_that_cannot_be_read_is_told_in_a_sentence(

@@ -125,7 +125,7 @@ def test_output_in_a_file_stands_in_the_order_in_which_it_was_said(tmp_path: Pat
         "import sys; from flows import cli\n"
         "def say(*_, **__):\n"
         "    for n in range(6): print(n, file=(sys.stdout, sys.stderr)[n % 2])\n"
-        "cli.make_app = lambda: say; cli.main()"
+        "cli.make_app = lambda _: say; cli.main()"
     )
     env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     with (tmp_path / "log").open("wb") as log:

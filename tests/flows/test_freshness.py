@@ -90,6 +90,25 @@ def test_an_export_that_failed_is_no_news(settings: Config) -> None:
     assert (rare.collected_at, rare.is_stale) == (START + timedelta(hours=47), True)
 
 
+def test_an_export_that_failed_and_is_gone_is_no_problem(settings: Config) -> None:
+    """Nobody can mend it: `goodput report` says no more than `goodput check` that something of the source fails."""
+    broken = write(settings.base, f"rare_{START + timedelta(hours=900):%Y%m%dT%H%M%SZ}.jsonl", b"\x1f\x8b broken gzip")
+    pipeline.ingest(settings)
+    before = looked(settings, 1000)
+    broken.unlink()
+    after = looked(settings, 1000)
+    assert (before["rare"].files_failed, after["rare"].files_failed) == (1, 0)
+    assert (after["rare"].files, after["rare"].lines_rejected) == (1, 1), "what was read stays counted"
+
+
+def test_an_export_that_failed_and_that_no_source_matches_any_more_is_no_problem(settings: Config) -> None:
+    write(settings.base, f"rare_{START + timedelta(hours=900):%Y%m%dT%H%M%SZ}.jsonl", b"\x1f\x8b broken gzip")
+    pipeline.ingest(settings)
+    fewer = config(settings.base, TOML.replace("rare_{", "other_{"))
+    gone = looked(fewer, 1000)[None]
+    assert (gone.files, gone.files_failed) == (1, 0)
+
+
 def test_a_new_habit_counts_after_some_rounds() -> None:
     """Daily for a month, then hourly for a day: what comes hourly now is not waited for for three days."""
     daily = [START + timedelta(days=d) for d in range(30)]

@@ -194,6 +194,20 @@ def test_stamps_of_several_forms_plain_or_packed_are_one_source(goodput: Goodput
     assert [s["path"] for s in proposed(at)[1]] == ["kern/*.log*"]
 
 
+def test_what_log_rotation_leaves_is_one_source_and_each_file_is_read_once(goodput: Goodput, at: Path) -> None:
+    for turn, name in enumerate(("x.log", "x.log.1", "x.log.2.gz")):
+        text = ISO.replace("n2", f"n{turn}").encode()
+        (at / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (at / "auth.log").write_text("a neighbour of no known format\n" * 3)
+    assert goodput("init", at).code == 0
+    assert [s["path"] for s in proposed(at)[1]] == ["x.log*"]
+    assert goodput("ingest").code == 0
+    read = json.loads(goodput("status", "--json").out)["formats"]
+    assert [(f["format"], f["files"], f["lines"]) for f in read] == [("kernel_log", 3, 3 * ISO.count("\n"))]
+    (at / "x.log.2.gz").rename(at / "x.log.3.gz")
+    assert [f.path.name for f in find(str(at / "x.log*"))] == ["x.log", "x.log.1", "x.log.3.gz"], "tomorrow's too"
+
+
 def test_files_without_a_record_are_one_source_with_their_like(goodput: Goodput, at: Path) -> None:
     """A file that says there is nothing names no cluster, and one without content nothing: both match their series."""
     (at / "sacct.txt").write_text("\n".join([HEADER, job(1, "a", 8, 1), ""]))

@@ -123,6 +123,52 @@ def test_a_backfill_loads_the_period_and_says_what_it_could_not(
     assert digest(config.parent) == expected
 
 
+def test_an_expected_failure_is_told_without_a_traceback(
+    prefect_flows: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads the log of a failed run finds what to do; a traceback is for mistakes of the program."""
+    from flows.lease import BusyError
+
+    logged: list[logging.LogRecord] = []
+    # Whatever handlers Prefect has given its loggers. A task that raises has its traceback in its own log all the same.
+    monkeypatch.setattr(logging.Logger, "handle", lambda _, record: logged.append(record))
+
+    def failing(flow: Any, **parameters: Any) -> tuple[str, bool]:
+        """Return the message of the failed run, and whether the flow's log has a traceback."""
+        logged.clear()
+        state = flow(**parameters, return_state=True)
+        assert state.is_failed()
+        of_runs = [r for r in logged if r.name.startswith("prefect.flow_runs")]
+        assert any(r.getMessage().startswith("Finished in state Failed(") for r in of_runs), "the log is looked at"
+        return state.message, any(r.exc_info or "Traceback" in r.getMessage() for r in of_runs)
+
+    config = demo.prepare(tmp_path / "demo")
+    said, has_traceback = failing(prefect_flows.backfill, start="2026-05-03", end="2026-05-01", config=config)
+    assert (said, has_traceback) == ("--end 2026-05-01 is not after --start 2026-05-03", False)
+
+    config.write_text(config.read_text() + '\n[[sources]]\nname = "broken"\ncommand = ["false", "{start_utc}"]\n')
+    said, has_traceback = failing(
+        prefect_flows.backfill, start="2026-05-03T04:00Z", end="2026-05-03T05:00Z", config=config, sources=("broken",),
+        build=False,
+    )  # fmt: skip
+    assert (said.startswith("1 windows are not loaded"), has_traceback) == (True, False)
+
+    def busy(*_args: Any, **_kwargs: Any) -> None:
+        raise BusyError(config.parent / "data", None)
+
+    monkeypatch.setattr(prefect_flows.pipeline, "build", busy)
+    said, has_traceback = failing(prefect_flows.build, config=config)
+    assert (said, has_traceback) == (str(BusyError(config.parent / "data", None)), False)
+
+    def broken(*_args: Any, **_kwargs: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(prefect_flows.pipeline, "build", broken)
+    assert failing(prefect_flows.build, config=config)[1], (
+        "nobody expected it: where it happened is what is to be known"
+    )
+
+
 def test_a_secret_comes_from_the_block_named_like_its_variable(prefect_flows: ModuleType) -> None:
     from prefect.blocks.system import Secret
 

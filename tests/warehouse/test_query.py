@@ -48,6 +48,14 @@ def test_parameters_are_values_not_sql(link: Path) -> None:
     assert query.rows(link, "select $name as a", {"name": "y"}) == [{"a": "y"}]
 
 
+def test_a_session_answers_several_queries_and_goes_on_after_one_that_fails(link: Path) -> None:
+    with query.asking(link) as ask:
+        assert ask("select 1 as n", None) == [{"n": 1}]
+        with pytest.raises(QueryError, match="no_such_mart"):
+            ask("from marts.no_such_mart", None)
+        assert ask("select ? as n", [2]) == [{"n": 2}]
+
+
 def test_csv_keeps_null_and_empty_apart(link: Path) -> None:
     text = written(link, "from marts.v", "csv").decode()
     header, line = csv.reader(io.StringIO(text, newline=""))

@@ -8,7 +8,7 @@
 -- Dirty: union all select index.interruption_id from intermediate.interruptions__index as index
 -- Dirty: inner join delta.intermediate__scheduler__node_states as states on index.cluster = states.cluster
 -- Dirty: and index.next_started_at >= states.started_at
--- Dirty: and index.ended_at <= coalesce(states.observed_until, index.ended_at)
+-- Dirty: and index.ended_at <= coalesce(states.observed_until, index.ended_at) where states.is_planned_rollout
 -- Dirty: union all select index.interruption_id from intermediate.interruptions__index as index
 -- Dirty: where index.cluster in (select cluster from delta.staging__calendar__windows)
 with followed as (

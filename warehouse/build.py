@@ -38,6 +38,7 @@ class BuildReport:
         published: whether readers now see it.
         is_current: nothing had changed since it was made, so that nothing was done.
         made_from: id of the build that it was made out of; None = of everything.
+        fell_back: why it could not be made out of the one before, where that was tried.
     """
 
     build_id: str
@@ -48,6 +49,7 @@ class BuildReport:
     published: bool = False
     is_current: bool = False
     made_from: str | None = None
+    fell_back: str | None = None
 
 
 def build(
@@ -97,27 +99,42 @@ def build(
         )  # fmt: skip
         former = None if force or models != runner.MODELS else publish.former(data)
         with making.files(data, build_id) as files:
-            made = _made(maker, files, former)
+            made, fell_back = _made(maker, files, former)
             if made.failed_checks:
                 return BuildReport(build_id, None, time.monotonic() - began, made.rows, made.failed_checks)
             if files.fresh_work.exists():
-                files.fresh_work.replace(files.work)
+                publish.replace_work(data, files.fresh_work)
             publish.finish(files.unfinished, files.final)
             publish.switch(data, files.final)
             publish.prune(data, keep)
     return BuildReport(
-        build_id, files.final, time.monotonic() - began, made.rows, published=True, made_from=made.made_from
+        build_id,
+        files.final,
+        time.monotonic() - began,
+        made.rows,
+        published=True,
+        made_from=made.made_from,
+        fell_back=fell_back,
     )
 
 
-def _made(maker: Maker, files: Files, former: Path | None) -> Made:
-    """Make a build out of the one before; of everything where there is none, or where that does not succeed."""
+def _made(maker: Maker, files: Files, former: Path | None) -> tuple[Made, str | None]:
+    """Make a build out of the one before; of everything where there is none, or where that does not succeed.
+
+    Returns:
+        what was made, and why going on from the build before failed.
+    """
+    reason = None
     try:
         made = maker.out_of(files, former) if former else None
-    except (duckdb.Error, runner.ModelError):  # the build before is damaged, or what it left is not as it should be
-        made = None
+        if made is not None and not made.failed_checks:
+            return made, None
+        if made is not None:
+            reason = f"check {made.failed_checks[0].name} failed"
+    except (duckdb.Error, runner.ModelError) as error:  # it is damaged, or what it left is not as it should be
+        reason = str(error).splitlines()[0]
     try:
-        return maker.whole(files) if made is None or made.failed_checks else made
+        return maker.whole(files), reason
     except duckdb.Error as error:
         reason = str(error).splitlines()[0]
         raise BuildFailedError(

@@ -6,7 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -94,11 +94,12 @@ def builds(data: Path) -> list[Build]:
 
 def new_id(data: Path, started_at: datetime) -> str:
     """Return the id of a build started at `started_at` (UTC); later than every build there, so that ids sort by time."""
-    taken = {b.build_id for b in builds(data)}
     moment = started_at.astimezone(UTC)
-    while (build_id := moment.strftime(STAMP)) in taken:
-        moment += timedelta(microseconds=1)
-    return build_id
+    for build in builds(data):
+        with suppress(ValueError):  # a file that somebody else named
+            there = datetime.strptime(build.build_id, STAMP).replace(tzinfo=UTC)
+            moment = max(moment, there + timedelta(microseconds=1))  # the clock may have been set back
+    return moment.strftime(STAMP)
 
 
 @contextmanager
@@ -142,9 +143,18 @@ def work_of(data: Path) -> Path:
 
 
 def former(data: Path) -> Path | None:
-    """Return the newest build, if there is work that the next build may go on from."""
-    newest = next(reversed(builds(data)), None)
-    return newest.path if newest and work_of(data).exists() else None
+    """Return the newest build, if there is work that the next build may go on from.
+
+    A log beside the work is what a killed checkpoint or somebody else left: then nobody knows what the work holds.
+    """
+    newest, work = next(reversed(builds(data)), None), work_of(data)
+    return newest.path if newest and work.exists() and not _log_of(work).exists() else None
+
+
+def replace_work(data: Path, work: Path) -> None:
+    """Put the work of a build of everything in the place of that of the build before, and of what lies beside it."""
+    _log_of(work_of(data)).unlink(missing_ok=True)
+    work.replace(work_of(data))
 
 
 def finish(unfinished: Path, final: Path) -> None:
@@ -153,7 +163,7 @@ def finish(unfinished: Path, final: Path) -> None:
     Raises:
         RuntimeError: a write-ahead log lies beside it: it was not closed.
     """
-    wal = unfinished.with_name(unfinished.name + ".wal")
+    wal = _log_of(unfinished)
     if wal.exists():
         raise RuntimeError(f"{wal} was left behind: the build was not closed; it is not published")
     unfinished.chmod(0o444)
@@ -234,7 +244,11 @@ def prune(data: Path, keep: int) -> list[str]:
 
 def _forget_log(build: Path) -> None:
     """Remove a write-ahead log beside a finished build: ours leave none, so it is what somebody tried to write there."""
-    build.with_name(f"{build.name}.wal").unlink(missing_ok=True)
+    _log_of(build).unlink(missing_ok=True)
+
+
+def _log_of(file: Path) -> Path:
+    return file.with_name(f"{file.name}.wal")
 
 
 def _sync(path: Path) -> None:

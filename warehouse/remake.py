@@ -92,33 +92,29 @@ class Worker:
             return self._unchanged(model.name)
         where = self._where(part, "input")
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self.columns[n]]
-        hidden = list[str]()
+        hidden = list[tuple[str, str]]()
         try:
             for name in sliced:
                 source = self._come(name, part, target) or self._read(name)
                 kind = "table" if model.sql.count(name) > 1 else "view"  # not to look for the same rows twice
-                hidden.append(f"{kind} {SLICE}{self.number}.{name}")
-                self.con.execute(f"create {hidden[-1]} as {self._rows(source, where)}")
+                hidden.append((kind, f"{SLICE}{self.number}.{name}"))
+                self.con.execute(f"create {' '.join(hidden[-1])} as {self._rows(source, where)}")
             for name in model.references - set(sliced):
                 self._read(name)
-            self._keep("fresh", model.sql)
+            return self._change(model, where)
         finally:
-            for name in hidden:
-                self.con.execute(f"drop {name}")
-        return self._change(model.name, where)
+            for kind, name in hidden:
+                self.con.execute(f"drop {kind} if exists {name}")
 
     def _whole(self, model: Model) -> str:
         for name in model.references:
             self._read(name)
         if model.name in self.asked:
-            self._keep("fresh", model.sql)
-            return self._change(model.name, "")
-        target = relation(model.name)
+            return self._change(model, "")
         if model.schema in WORK_SCHEMAS:
-            self.con.execute(f"create or replace table {target} as\n{model.sql}\n")
+            self.con.execute(f"create or replace table {relation(model.name)} as\n{model.sql}\n")
         else:
-            self._keep("fresh", model.sql)
-            self._replace(target, "")
+            self._replace(model, "")
         return ALL
 
     def _come(self, name: str, part: Slice, target: str) -> str | None:
@@ -146,40 +142,48 @@ class Worker:
             for name in re.findall(r"\blake\.\w+", query):
                 self._read(name)
         elif part.settles:
-            query = " union all ".join(f"select min({identifier(part.settles)}) from {delta(n)}" for n in changed)
+            query = " union all ".join(f"select {identifier(part.settles)} from {delta(n)}" for n in changed)
         else:
             query = " union ".join(f"select {', '.join(part.keys)} from {delta(n)}" for n in changed)
         if part.settles:
             margin = f"interval {literal(part.margin)}"
+            # null: only rows without a time changed
             return self._keep(
-                "dirty", f"select min(t) - {margin} as k0 from ({query}) as found (t) having min(t) is not null"
+                "dirty", f"select min(t) - {margin} as k0 from ({query}) as found (t) having count(*) > 0"
             )
         columns = ", ".join(f"k{i}" for i in range(len(part.keys)))
         return self._keep("dirty", f"select distinct {columns} from ({query}) as found ({columns})")
 
-    def _change(self, name: str, where: str) -> str:
-        """Give a table the rows of `fresh` for those it holds; only what is other is written.
+    def _change(self, model: Model, where: str) -> str:
+        """Give a table the rows that its model makes now for those it holds; only what is other is written.
 
         `delta.<name>` is made of the rows that the two do not share.
         """
-        target = relation(name)
-        columns = ", ".join(map(identifier, sorted(self.columns[name])))
-        made = self.con.execute(
-            f"create or replace table {delta(name)} as "
+        target, changes = relation(model.name), delta(model.name)
+        columns = ", ".join(map(identifier, sorted(self.columns[model.name])))
+        self.con.execute(
+            f"create or replace table {changes} as "
             f"select {columns}, sum(_times) as _times, min(_row) as _row, count(_row) as _rows from ("
-            f"select {columns}, 1 as _times, null as _row from {self._kept('fresh')} union all "
+            f"select {columns}, 1 as _times, null as _row from (\n{model.sql}\n) union all "
             f"select {columns}, -1 as _times, rowid as _row from ({self._rows(target, where, 'rowid, *')})"
             ") group by all having sum(_times) <> 0"
-        ).fetchone()
-        if made == (0,):
-            return SAME
-        alike = f"select 1 from {delta(name)} where _times not in (-1, 1) or _rows > 1 limit 1"
-        if self.con.execute(alike).fetchone():  # which of several rows that are alike goes cannot be said
-            self._replace(target, where)
-            return SOME
-        self.con.execute(f"delete from {target} where rowid in (select _row from {delta(name)} where _times < 0)")
-        self.con.execute(f"insert into {target} by name select {columns} from {delta(name)} where _times > 0")
-        return SOME
+        )
+        gone, come, alike = self._told(
+            "select count(*) filter (_times < 0), count(*) filter (_times > 0), "
+            f"count(*) filter (_times not in (-1, 1) or _rows > 1) from {changes}"
+        )
+        if alike:  # which of several rows that are alike goes cannot be said
+            self._replace(model, where)
+        else:
+            if gone:
+                self.con.execute(f"delete from {target} where rowid in (select _row from {changes} where _times < 0)")
+            if come:
+                self.con.execute(f"insert into {target} by name select {columns} from {changes} where _times > 0")
+        return SOME if gone or come else SAME
+
+    def _told(self, query: str) -> tuple[int, ...]:
+        row = self.con.execute(query).fetchone()
+        return row or ()
 
     def _rows(self, source: str, where: str, what: str = "*") -> str:
         """Return a query for rows of a table; the columns that do not choose are read of those rows only."""
@@ -187,10 +191,11 @@ class Worker:
             return f"select {what} from {source} as input {where}"
         return f"select {what} from {source} where rowid in (select rowid from {source} as input {where})"
 
-    def _replace(self, target: str, where: str) -> None:
-        """Put `fresh` in the place of rows; a published table keeps its comments."""
-        self.con.execute(f"delete from {target} as input {where}")
-        self.con.execute(f"insert into {target} by name select * from {self._kept('fresh')}")
+    def _replace(self, model: Model, where: str) -> None:
+        """Put what a model makes in the place of rows; a published table keeps its comments."""
+        self._keep("fresh", model.sql)  # it may read the rows that go
+        self.con.execute(f"delete from {relation(model.name)} as input {where}")
+        self.con.execute(f"insert into {relation(model.name)} by name select * from {self._kept('fresh')}")
 
     def _keep(self, name: str, query: str) -> int:
         """Keep what a query gives for as long as one model is made; return the number of rows."""

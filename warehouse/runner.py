@@ -93,7 +93,7 @@ def _parsed(model: Model) -> Parsed:
 def _remembered(memory: Path | None) -> dict[str, Parsed]:
     try:
         found = dict(json.loads(memory.read_bytes())) if memory else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return {}
     return {k: v for k, v in found.items() if isinstance(v, dict) and v.keys() == {"references", "keys"}}
 

@@ -15,7 +15,8 @@ Inputs named in `-- Whole:` are read as a whole although they have the columns. 
     -- Settles: occurred_at, 1 day
 
 says that a row depends only on rows of the inputs, where those have the column, that are at most this much earlier, or
-any later: what changed then leaves everything before its earliest time, less that stretch, as it was.
+any later: what changed then leaves everything before its earliest time, less that stretch, as it was. A `-- Dirty:` query
+gives such times there; rows without a time are made anew in any case.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
-from flows.cli.terminal import Steps, fail, say, say_json
+from flows.cli.terminal import Steps, fail, note, say, say_json
 from flows.cli.words import counted
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def say_build(report: BuildReport) -> None:
     if report.published:
         new = " from what is new" if report.made_from else ""
         say(f"built {report.build_id} in {report.seconds:.1f} s{new}: {what}; every check passed, published")
+        if report.fell_back:
+            note(f"all of it was made anew, the build before could not be gone on from: {report.fell_back}")
     else:
         say(f"built {report.build_id} in {report.seconds:.1f} s: {what}; not published")
 
@@ -86,6 +88,7 @@ def as_json(report: BuildReport) -> dict[str, object]:
         "published": report.published,
         "is_current": report.is_current,
         "made_from": report.made_from,
+        "fell_back": report.fell_back,
         "seconds": report.seconds,
         "rows": report.rows,
         "failed_checks": [

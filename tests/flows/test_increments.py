@@ -239,3 +239,56 @@ def test_an_array_task_that_is_later_told_by_its_raw_id_alone(tmp_path: Path, la
     made = digest(publish.link_of(settings.data))
     pipeline.build(settings, force=True)
     assert made == digest(publish.link_of(settings.data))
+
+
+def test_lines_without_a_time_are_counted_when_they_come(tmp_path: Path) -> None:
+    """A log that tells no times comes to a warehouse that is built: its lines are unmatched, and counted as such."""
+    toml = tmp_path / "goodput.toml"
+    toml.write_text(
+        '[clusters.atlas]\nzone = "UTC"\ngpus_per_node = 8\n[[sources]]\npath = "sacct_{collected_at}.txt"\n'
+        '[[sources]]\npath = "train-{job_id}.log"\ncollected_at = 2024-06-14T08:00:00Z\n[[runs]]\nmatch = { user = "u" }\n'
+    )
+    job = (
+        "98|98|atlas|tr|u|p|FAILED|1:0|2024-06-04T00:00:00|2024-06-04T01:00:00|2024-06-04T05:00:00|04:00:00|2|n[1-2]\n"
+    )
+    (tmp_path / "sacct_20240605T000000Z.txt").write_text(SACCT + job)
+    step = (
+        " iteration {n}/ 1000 | consumed samples: {n} | elapsed time per iteration (ms): 6281.6 | lm loss: 2.0E+00 |\n"
+    )
+    stamped = "".join(f"[2024-06-04 01:{n:02}:00]" + step.format(n=n * 10) for n in range(5, 30))
+    (tmp_path / "train-98.log").write_text(stamped)
+    settings = config.load(toml)
+    pipeline.run(settings)
+    (tmp_path / "train-97.log").write_text("".join(step.format(n=n) for n in range(300, 310)))
+    _, report = pipeline.run(settings)
+    assert report.made_from
+    told = query.rows(publish.link_of(settings.data), "select job_id, reason, steps from ops.unmatched_log_events")
+    assert told == [{"job_id": "97", "reason": "the line has no time", "steps": 10}]
+
+
+def test_a_log_beside_the_work_is_nothing_to_go_on_from(site: Site) -> None:
+    """A checkpoint that was killed, or somebody's client, left it: it may not be replayed, nor stop later increments."""
+    at = BEGAN + timedelta(days=3)
+    site.collect(at)
+    site.build()
+    log = publish.work_of(site.config.data).with_name("newest.work.wal")
+    log.write_bytes(b"\x00garbage" * 600)
+    site.collect(at + timedelta(hours=1))
+    assert_as_whole(site, is_partial=False)
+    assert not log.exists()
+    site.collect(at + timedelta(hours=2))
+    assert_as_whole(site)
+
+
+def test_why_all_was_made_anew_is_told(site: Site) -> None:
+    """Else a fault in the increments would show as slowness alone."""
+    at = BEGAN + timedelta(days=3)
+    site.collect(at)
+    site.build()
+    publish.work_of(site.config.data).write_bytes(b"no database")
+    site.collect(at + timedelta(hours=1))
+    report = site.build()
+    assert report.published
+    assert report.made_from is None
+    assert report.fell_back is not None
+    assert "newest.work" in report.fell_back

@@ -110,3 +110,15 @@ def test_a_resize_is_no_interruption(runs: Callable[..., Any]) -> None:
         job("1", "RESIZING", "08:00:00", "09:00:00", "01:00:00"),
         job("1", "COMPLETED", "09:00:00", "10:00:00", "01:00:00"),
     ) == [row(2, 0, 0)]
+
+
+def test_jobs_of_which_nothing_is_known_are_no_run_together(site: Callable[..., Site]) -> None:
+    """An export without names and users: two jobs that follow each other are not the same training because of that."""
+    made = site(SETTINGS, collected_at="2025-05-05T00:00:00Z")
+    line = "{n}|{n}|FAILED|2025-05-04T0{n}:00:00|2025-05-04T0{n}:00:00|2025-05-04T0{n}:50:00|00:50:00|1|gn001"
+    header = "JobID|JobIDRaw|State|Submit|Start|End|Elapsed|NNodes|NodeList"
+    made.add("sacct.txt", "\n".join([header, *(line.format(n=n) for n in (1, 2, 3))]) + "\n", cluster="c1")
+    made.run()
+    assert made.rows("select run, attempts from marts.runs order by run") == [
+        {"run": f"job {n}", "attempts": 1} for n in (1, 2, 3)
+    ]

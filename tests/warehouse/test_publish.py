@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import textwrap
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,13 @@ def test_build_ids_are_unique_and_sort_by_time(make: Build, data: Path) -> None:
     ids = [make(started_at=BEGAN).build_id, make(started_at=BEGAN).build_id]
     assert ids == ["20260301T120000000000Z", "20260301T120000000001Z"]
     assert [b.build_id for b in publish.builds(data)] == sorted(ids)
+
+
+def test_a_clock_that_was_set_back_does_not_make_an_older_build(make: Build, data: Path) -> None:
+    """The newest build is the last by its id: what came before it would never be current, and be built for ever."""
+    make(started_at=BEGAN + timedelta(days=1))
+    later = make(started_at=BEGAN).build_id
+    assert publish.builds(data)[-1].build_id == later == "20260302T120000000001Z"
 
 
 def test_a_file_in_the_place_of_the_link_is_not_overwritten(make: Build, data: Path) -> None:

@@ -35,6 +35,15 @@ def test_a_model_runs_after_all_it_selects_from(write_models: WriteModels) -> No
     assert names(models) == ["staging.c", "intermediate.b", "marts.a"]
 
 
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"a": [1]}', "3", "null", "\\x00"])
+def test_what_was_remembered_wrongly_is_parsed_anew(text: str, write_models: WriteModels, tmp_path: Path) -> None:
+    memory = tmp_path / "memory.json"
+    memory.write_text(text)
+    models = write_models({"marts/a": "-- One row per n.\n-- Slice: n\nselect n from staging.b", "staging/b": "select 1 as n"})
+    found = runner.load(models, memory)
+    assert runner.load(models, memory) == found == runner.load(models)
+
+
 def test_what_is_no_table_is_no_reference(write_models: WriteModels) -> None:
     """CTEs (recursive too), table functions, lateral joins and string contents ask for no model."""
     text = """

@@ -2,7 +2,8 @@
 -- After its end, an event belongs to the last tracked attempt that held the node until another one starts there; null
 -- where none does for as long as anything may count.
 -- Settles: started_at
--- Dirty: select least(min(attempts.started_at), min(changed.started_at)) from intermediate.runs__attempts as attempts
+-- Dirty: select started_at from delta.intermediate__runs__attempts
+-- Dirty: union all select attempts.started_at from intermediate.runs__attempts as attempts
 -- Dirty: cross join intermediate.attribution__horizon as horizon
 -- Dirty: cross join (select min(started_at) as started_at from delta.intermediate__runs__attempts) as changed
 -- Dirty: where attempts.observed_until + to_seconds(horizon.seconds + 1) >= changed.started_at

@@ -1,5 +1,6 @@
 -- One row per job attempt that belongs to a tracked run, with its run key and the [[runs]] entry that holds.
--- Attempts without a start, or of unknown length, enter no run.
+-- Attempts without a start, or of unknown length, enter no run. A job of which no part of the key is known stands for
+-- itself.
 -- Slice: record_id
 with attempts as (
     select
@@ -56,13 +57,22 @@ keyed as (
                 ),
                 ''
             )
-        ) as key_parts
+        ) as told_parts
     from matched
     where match_rank = 1
+),
+
+told as (
+    select
+        * exclude (told_parts),
+        if(
+            len(told_parts) > 0 and array_to_string(told_parts, '') = '', [concat('job ', job_id_raw)], told_parts
+        ) as key_parts
+    from keyed
 )
 
 select
     * exclude (name, key_parts),
     coalesce(name, array_to_string(key_parts, '/')) as run,
     array_to_string(list_prepend(run_rule::varchar, key_parts), chr(31)) as run_key
-from keyed
+from told

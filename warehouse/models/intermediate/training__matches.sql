@@ -2,9 +2,9 @@
 -- A log that names a job belongs to the attempt of that job which started last before the line, until five minutes
 -- after its end; a log that names none, to the only tracked attempt of its cluster that ran then.
 -- Settles: occurred_at
--- Dirty: select min(occurred_at) from delta.staging__training__log_events
--- Dirty: union all select min(started_at) from delta.intermediate__runs__tracked
--- Dirty: union all select min(from_at) from delta.intermediate__training__log_owners
+-- Dirty: select occurred_at from delta.staging__training__log_events
+-- Dirty: union all select started_at from delta.intermediate__runs__tracked
+-- Dirty: union all select from_at from delta.intermediate__training__log_owners
 with names as (
     select
         cluster,

@@ -2,7 +2,18 @@
 -- Blame is for stops whose cause is confirmed or suspected hardware, not for a user's own. `blamed` counts incidents,
 -- so that a crash loop on one node counts once; the rate is per 1,000 node-days that tracked runs held, with its exact
 -- Poisson interval. Nodes without exposure have no rate.
-with blame as (
+with exposure as (
+    select
+        cluster,
+        node,
+        sum(attempts)::bigint as attempts,
+        sum(job_seconds)::bigint as job_seconds,
+        sum(tracked_seconds)::bigint as tracked_seconds
+    from intermediate.nodes__exposure
+    group by cluster, node
+),
+
+blame as (
     select
         cluster,
         culprit_node as node,
@@ -28,7 +39,7 @@ named as (
     select
         cluster,
         node
-    from intermediate.nodes__exposure
+    from exposure
     union
     select
         cluster,
@@ -66,7 +77,7 @@ select
     null::double as lemon_score,
     null::varchar as lemon_verdict
 from named
-left join intermediate.nodes__exposure as exposure
+left join exposure
     on named.cluster = exposure.cluster and named.node = exposure.node
 left join blame
     on named.cluster = blame.cluster and named.node = blame.node

@@ -23,6 +23,7 @@ from flows.pull_ahead import PullAhead
 from flows.repair import repair
 from flows.reports import ExportReport
 from flows.secret_values import Secrets
+from flows.superseding import Superseding, formers
 from flows.windows import Window
 
 if TYPE_CHECKING:
@@ -167,6 +168,7 @@ def carry_out(
                 ahead.wait(waits_for)
     finally:
         ahead.stop()
+    work.end()
     if build:
         work.report.build = pipeline.build(
             config, progress=build_progress, wait_seconds=max(PATIENCE_SECONDS, wait_seconds), on_wait=on_wait
@@ -192,6 +194,7 @@ class _Work:
         self._read: set[str] = set()
         self._stamp: tuple[int, int] | None = None
         self._total = 0
+        self._superseding = Superseding(config.data)
         self.left: list[Step] = []
         self.report = BackfillReport()
 
@@ -211,6 +214,10 @@ class _Work:
             batch.merge()
         self._stamp = self._stamp_now()
         return self.left[0].key if self.left and not self._is_ready(self.left[0]) else None
+
+    def end(self) -> None:
+        """Say what was replaced."""
+        self.report.notes += self._superseding.notes()
 
     def _is_ready(self, step: Step) -> bool:
         return not step.needs_pull or self._ahead.is_ready(step.key)
@@ -249,6 +256,7 @@ class _Work:
     def _outcome(self, step: Step, manifest: Manifest, ingester: Ingester, batch: Batch) -> Outcome:
         source, window = step.key
         jobs = {f.path: f.job for f in step.files if f.job is not None}
+        exports: list[ExportReport] = []
         if step.needs_pull:
             pulled = self._ahead.take(step.key)
             if pulled is None:
@@ -257,7 +265,22 @@ class _Work:
             pulled = pulling.store(manifest, pulled, step.state.pull)
             if pulled.status == FAILED:
                 return Outcome(source, window, FAILED, pulled.message or "failed")
-            jobs |= self._job(source, pulled)
+            former = formers(pulled, step.state.pull)
+            new = self._job(source, pulled)
+            told = self._ingest(new, ingester, batch)
+            exports += told
+            if former and self._superseding.may(manifest, pulled, told[0] if told else None, former):
+                jobs = {path: job for path, job in jobs.items() if Path(path) not in former}
+                self._superseding.replace(manifest, batch, former)
+            jobs = {path: job for path, job in jobs.items() if path not in new}
+        exports += self._ingest(jobs, ingester, batch)
+        batch.commit()
+        bad = [e for e in exports if e.status == FAILED]
+        message = f"{bad[0].path}: {bad[0].message}" if bad else ""
+        return Outcome(source, window, FAILED if bad else LOADED, message, tuple(exports))
+
+    def _ingest(self, jobs: dict[str, Job], ingester: Ingester, batch: Batch) -> list[ExportReport]:
+        """Read files into the batch, each once where all is read again."""
         exports = []
         for path, job in jobs.items():
             if path not in self._read or not self._is_again:
@@ -265,10 +288,7 @@ class _Work:
                 self._read.add(path)
             if batch.is_full:
                 batch.commit()
-        batch.commit()
-        bad = [e for e in exports if e.status == FAILED]
-        message = f"{bad[0].path}: {bad[0].message}" if bad else ""
-        return Outcome(source, window, FAILED if bad else LOADED, message, tuple(exports))
+        return exports
 
     def _job(self, name: str, pulled: Pull) -> dict[str, Job]:
         """Return the file that keeps what a command printed."""

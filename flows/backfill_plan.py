@@ -30,7 +30,7 @@ _TRIED: dict[str, frozenset[str]] = {
 
 - none: what was never loaded, and what is stale (the file changed, other code or settings, lost rows);
 - failed: that, and what was tried and failed: so this does exactly what an interrupted or failed backfill left;
-- all: everything that is still there; rows are replaced, so the marts stay the same.
+- all: everything that is still there, also by asking commands again; see `flows.superseding` for what they told before.
 """
 
 

@@ -70,6 +70,11 @@ def find(pattern: str) -> list[Found]:
     return sorted(found, key=lambda f: f.path)
 
 
+def some(pattern: str) -> Iterator[Path]:
+    """Yield what `pattern` matches as it is come across, so that a few are found without listing all; folders too."""
+    return _walk(*_split(pattern), frozenset(), {})
+
+
 def _described(path: Path, exact: re.Pattern[str], loose: re.Pattern[str]) -> Found:
     try:
         mode = path.stat().st_mode

@@ -55,6 +55,11 @@ _COLUMNS = tuple(f.name for f in fields(Piece))
 _INSERT_PIECE = f"insert or replace into pieces values ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - question marks only
 _EXPORT_COLUMNS = _COLUMNS[: _COLUMNS.index("is_tail")]
 _LOST = {"status": FAILED, "message": "a part of the lake with rows of it was damaged; not read again yet"}
+_SETTLED = """
+    select export_id from pieces where not is_current and not is_lost and path in (
+        select path from pieces where is_current group by path having min(status = ? and not is_lost)
+    )
+"""
 _FLAGS = ("is_tail", "is_open", "is_current", "is_lost")
 
 
@@ -130,6 +135,13 @@ class Manifest:
         """Return every piece as a row of `warehouse.inputs.EXPORTS`, in a fixed order."""
         pieces = self._pieces("true order by path, byte_offset, export_id")
         return [{c: getattr(p, c) for c in _EXPORT_COLUMNS} | (_LOST if p.is_lost else {}) for p in pieces]
+
+    def settled(self) -> set[str]:
+        """Return the ids of pieces of earlier versions of files whose present version was read, all of it.
+
+        What failed or was rejected of such a piece can be mended by nobody: it is a fact, and no problem.
+        """
+        return {export for (export,) in self._db.execute(_SETTLED, (LOADED,))}
 
     def parts(self) -> dict[str, Part]:
         """Return the parts that make up the lake, by path."""
@@ -244,8 +256,10 @@ class Manifest:
             if self._db.in_transaction:  # a full disk has ended it already
                 self._db.execute("rollback")
             if isinstance(error, sqlite3.OperationalError):
-                text = f"{FILE_NAME} cannot be written ({error}): is there room in the data folder? What was read stays"
-                raise ManifestError(text) from error
+                raise ManifestError(
+                    f"{FILE_NAME} cannot be written ({error}): is there room in the data folder, and may this user write "
+                    "there? What was read stays"
+                ) from error
             raise
 
     def _pieces(self, where: str, values: Sequence[object] = ()) -> list[Piece]:
@@ -274,12 +288,12 @@ def opened(data: Path) -> Iterator[Manifest]:
     try:
         connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     except sqlite3.DatabaseError as error:
-        raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
+        raise _unusable(path, error) from error
     try:
         try:
             _prepare(connection, path)
         except sqlite3.DatabaseError as error:
-            raise ManifestError(f"{path} cannot be read ({error}): restore it from a backup") from error
+            raise _unusable(path, error) from error
         yield Manifest(connection)
     finally:
         connection.close()
@@ -301,16 +315,29 @@ def opened_to_read(data: Path) -> Iterator[Manifest | None]:
     try:
         connection = _to_read(path)
     except sqlite3.DatabaseError as error:
-        raise ManifestError(f"{path} cannot be opened ({error}): is it a file? Restore it from a backup") from error
+        raise _unusable(path, error) from error
     try:
         (version,) = connection.execute("pragma user_version").fetchone()
         if version not in (1, VERSION):
             raise ManifestError(f"{path} has version {version}, this program reads version {VERSION}")
         yield Manifest(connection)
     except sqlite3.DatabaseError as error:
-        raise ManifestError(f"{path} cannot be read ({error}): restore it from a backup") from error
+        raise _unusable(path, error) from error
     finally:
         connection.close()
+
+
+def _unusable(path: Path, error: sqlite3.DatabaseError) -> ManifestError:
+    """Return the error that says what to do: a manifest that is whole must not be exchanged for an older one."""
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        return ManifestError(f"{path}: permission denied; run this as its owner, or have yourself allowed to read it")
+    except OSError:
+        return ManifestError(f"{path} cannot be opened ({error}): is it a file? If it is damaged, restore a backup")
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return ManifestError(f"{path} is held by another program ({error}); run this again when that has ended")
+    return ManifestError(f"{path} cannot be read ({error}): restore it from a backup")
 
 
 def _to_read(path: Path) -> sqlite3.Connection:

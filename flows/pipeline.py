@@ -18,7 +18,7 @@ from flows.lease import BusyError, OnWait
 from flows.maintaining import MaintainReport, maintain
 from flows.manifest import Manifest, ManifestError, opened, opened_to_read
 from flows.pulling import sweep
-from flows.repair import repair
+from flows.repair import lacking, repair
 from flows.reports import ExportReport, IngestReport
 from flows.secret_values import Secrets
 from warehouse.inputs import Inputs
@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 DISTRIBUTION = "goodput-warehouse"
+_LACKING = (
+    "nothing was built, what was published stays. Bring them back (is a volume not mounted?), or run `goodput ingest`, which "
+    "reads their exports again, then `goodput build`"
+)
 BuildProgress = Callable[[str, float], None]
 
 
@@ -109,7 +113,7 @@ def build(
     Raises:
         BusyError: another process writes to the data folder.
         ManifestError: the manifest is damaged or missing.
-        BuildError: a model or check is wrong, or memory or spill space ran out.
+        BuildError: rows are lacking in the lake, a model or check is wrong, or memory or spill space ran out.
     """
     with lease.hold(config.data, "build", wait_seconds=wait_seconds, on_wait=on_wait):
         return _build(config, progress, force=force)
@@ -169,6 +173,8 @@ def _build(config: Config, progress: BuildProgress | None, *, force: bool = Fals
     from warehouse.runner import ModelError
 
     with opened(config.data) as manifest:
+        if lack := lacking(config, manifest):
+            raise BuildError(f"{lack}; {_LACKING}")
         repair(config.data, manifest)
         inputs = inputs_of(config, manifest)
     try:

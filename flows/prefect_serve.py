@@ -14,7 +14,7 @@ from prefect.flows import Flow
 from prefect.runner import Runner
 from prefect.types.entrypoint import EntrypointType
 
-from flows import prefect_automations, prefect_events, prefect_flows
+from flows import prefect_automations, prefect_events, prefect_flows, same_folder
 from flows.config import Config
 
 NAME = "goodput"
@@ -68,6 +68,7 @@ async def deployments(config: Config, name: str = NAME) -> list[RunnerDeployment
 async def serve(config: Config, *, name: str, limit: int, begun: Callable[[Served], None]) -> None:
     """Make the deployments and automations, read at once what is new, and run what is scheduled until SIGTERM or Ctrl-C.
 
+    Runs fail where the data folder is gone, or no longer the one it is now: see `flows.same_folder`.
     Runs that are under way then are stopped: what they committed stays, and the next one completes their work.
 
     Args:
@@ -76,6 +77,7 @@ async def serve(config: Config, *, name: str, limit: int, begun: Callable[[Serve
         limit: runs at a time. Counted in this process, so that a killed one leaves no place taken.
         begun: told what is served, once it is.
     """
+    same_folder.remember(config.data)
     runner = Runner(
         name=name, limit=limit, pause_on_shutdown=False, heartbeat_seconds=prefect_automations.HEARTBEAT_SECONDS
     )

@@ -16,7 +16,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task
 
-from flows import backfill, config, lease, pipeline, prefect_artifacts, prefect_events, summary
+from flows import backfill, config, lease, pipeline, prefect_artifacts, prefect_events, same_folder, summary
 from flows.cli.terminal import clean
 from flows.lease import Holder
 from warehouse.build import BuildReport
@@ -51,6 +51,20 @@ _TASK: dict[str, Any] = {
 }
 
 
+def _settings(path: Path) -> config.Config:
+    """Return the configuration, if its data folder is still the one that `goodput serve` began with.
+
+    Raises:
+        RunFailedError: it is not.
+    """
+    settings = config.load(path)
+    try:
+        same_folder.check(settings.data)
+    except same_folder.OtherFolderError as error:
+        raise RunFailedError(str(error)) from None
+    return settings
+
+
 def _waiting(log: Log) -> Callable[[Holder], None]:
     return lambda holder: log.warning("waiting for %s, which writes to the data folder", clean(holder))
 
@@ -58,7 +72,7 @@ def _waiting(log: Log) -> Callable[[Holder], None]:
 @task(name="ingest exports", **_TASK)
 def ingest_exports(path: Path, until: datetime) -> pipeline.IngestReport:
     """Pull what is due and read what is new into the lake; bad lines and unknown formats are warnings."""
-    log, settings = get_run_logger(), config.load(path)
+    log, settings = get_run_logger(), _settings(path)
     waiting: dict[str, Any] = {"wait_seconds": WAIT_SECONDS, "on_wait": _waiting(log)}
     # After an outage several late runs begin at once. One at a time asks the commands, or two would ask for the same window.
     with lease.hold(settings.data, "ingest", name=LOCK_NAME, **waiting):
@@ -80,7 +94,7 @@ def ingest_exports(path: Path, until: datetime) -> pipeline.IngestReport:
 def build_warehouse(path: Path) -> BuildReport:
     """Build the marts from the lake, check them and publish them; nothing where that would change nothing."""
     log = get_run_logger()
-    report = pipeline.build(config.load(path), wait_seconds=WAIT_SECONDS, on_wait=_waiting(log))
+    report = pipeline.build(_settings(path), wait_seconds=WAIT_SECONDS, on_wait=_waiting(log))
     if report.is_current:
         log.info("build %s is up to date: nothing to do", report.build_id)
         return report
@@ -98,7 +112,7 @@ def build_warehouse(path: Path) -> BuildReport:
 @task(name="write artifacts", **_TASK)
 def write_artifacts(path: Path) -> list[tuple[str, str]]:
     """Show what the published build says; return the stale sources, each with what is to be said of it."""
-    log, settings = get_run_logger(), config.load(path)
+    log, settings = get_run_logger(), _settings(path)
     sections = summary.summary(settings, now=datetime.now(UTC))
     keys = prefect_artifacts.write(sections, prefect_events.warehouse_id(settings))
     log.info("artifacts: %s", ", ".join(keys))
@@ -112,7 +126,7 @@ def write_artifacts(path: Path) -> list[tuple[str, str]]:
 def maintain_data(path: Path) -> pipeline.MaintainReport:
     """Tidy up lake, landing, manifest and builds."""
     log = get_run_logger()
-    report = pipeline.maintain(config.load(path), wait_seconds=WAIT_SECONDS, on_wait=_waiting(log))
+    report = pipeline.maintain(_settings(path), wait_seconds=WAIT_SECONDS, on_wait=_waiting(log))
     log.info(
         "%d files removed, %d parts merged into %d, %.1f MB given back",
         len(report.removed), report.merged_parts, report.merged_into, report.bytes_freed / 1e6,
@@ -124,7 +138,7 @@ def maintain_data(path: Path) -> pipeline.MaintainReport:
 @task(name="backfill windows", **_TASK)
 def backfill_windows(path: Path, **asked: Any) -> list[str]:
     """Load windows; return those that are not loaded, with the reason."""
-    log, settings = get_run_logger(), config.load(path)
+    log, settings = get_run_logger(), _settings(path)
     bar = prefect_artifacts.Progress("backfill", prefect_events.warehouse_id(settings))
 
     def progress(done: int, total: int, _step: backfill.Step, outcome: backfill.Outcome | None) -> None:

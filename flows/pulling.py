@@ -21,6 +21,7 @@ from flows.due_windows import PullError, due, gone, is_snapshot, settings_of, wo
 from flows.manifest import FAILED, LOADED, Manifest, Pull
 from flows.printed import NotKeptError, Printed, keep, sweep, unfinished
 from flows.secret_values import Secrets
+from flows.superseding import name_of
 from flows.windows import Window
 
 __all__ = ["MAX_FAILURES", "due", "gone", "is_snapshot", "pull", "settings_of", "store", "sweep"]
@@ -64,8 +65,7 @@ def pull(
             printed = Printed(handle, mask)
             ended = _ended_well(config, source, command, hidden, printed, stop or Event())
             printed.finish()
-            name = f"{window.start:%Y%m%dT%H%M%SZ}-{window.end:%Y%m%dT%H%M%SZ}"
-            kept = keep(path, folder, name, pulled_at)
+            kept = keep(path, folder, name_of(window), pulled_at)
     except (PullError, secret_values.MissingSecretError) as error:
         return replace(tried, message=str(error))
     said = _said(ended, mask)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flows.manifest import Change, Manifest
+from flows.config import Config
+from flows.ingesting import jobs
+from flows.manifest import LOADED, Change, Manifest
 from transforms import lake
+
+_NAMED = 3
+_LOST = "select distinct path from pieces where is_current and is_lost"
+_TRIED = "select path from pieces where is_current and status != ?"
 
 
 def repair(data: Path, manifest: Manifest) -> list[str]:
@@ -37,6 +43,22 @@ def repair(data: Path, manifest: Manifest) -> list[str]:
     if gone:
         notes.append(f"rows of these files may be lost, since the files are gone; restore them: {'; '.join(gone)}")
     return notes
+
+
+def lacking(config: Config, manifest: Manifest) -> str | None:
+    """Return what the lake should hold and does not, though an ingest may bring it back; None = nothing. Changes nothing.
+
+    What an ingest tried to bring back, and could not, is not lacking any more: it is known to be lost.
+    """
+    owned = {part.path: part.size_bytes for part in manifest.parts().values()}
+    if damages := lake.damaged(config.data / "lake", owned):
+        more = f"; and {len(damages) - _NAMED:,} more" if len(damages) > _NAMED else ""
+        number = f"{len(damages):,} of {len(owned):,} parts"
+        return f"{number} of the lake are missing or damaged ({_listed(damages[:_NAMED])}{more})"
+    lost = {path for (path,) in manifest.select(f"{_LOST} and path not in ({_TRIED})", (LOADED,))}
+    if lost and (again := lost & {job.found.name for job in jobs(config)[0] if job.found.problem is None}):
+        return f"rows of {len(again):,} exports were lost and not read again yet"
+    return None
 
 
 def _listed(damages: list[lake.Damage]) -> str:

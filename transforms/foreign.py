@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 _ARCHIVES = (
     (0, b"PK\x03\x04", "a zip archive"),
     (257, b"ustar", "a tar archive"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
 )
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_JSON_OF_JOBS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:jobs|meta)"\s*:\s*[\[{]')
+"""How what `sacct --json` prints begins, in any version that has it."""
 _LOOKED_AT = 1_000
 _ZERO_SHARE = 0.3
 """Half of the bytes of English UTF-16 text are zero."""
@@ -27,6 +31,8 @@ def foreign(head: bytes) -> str | None:
         return "it is UTF-16 text: convert it, for example with `iconv -f UTF-16 -t UTF-8`"
     if b"\n" not in head and head.rstrip(b"\r").count(b"\r"):
         return "its lines end with carriage returns alone: convert it, for example with `tr '\\r' '\\n'`"
+    if _JSON_OF_JOBS.match(text):
+        return "it looks like JSON of sacct, which is not read: export with `sacct --parsable2` instead of `--json`"
     return None
 
 

@@ -61,7 +61,7 @@ class Answer:
     """The first rows of an answer.
 
     Attributes:
-        columns: its names; two may be alike.
+        columns: its names, no two alike.
         rows: values in their order.
         total: rows read; of a long answer more may follow.
         is_whole: whether all rows were counted.
@@ -148,7 +148,14 @@ class Snapshot:
             return Answer(tuple(reader.schema.names), rows, total, is_whole=True)
 
     def write(self, sql: str, out: BinaryIO, format: str, most: int | None = None) -> None:  # noqa: A002
-        """Run a statement and write its answer as `warehouse.query.write` does, the first `most` rows or all.
+        """Run a statement and write its answer, no two columns under one name.
+
+        Args:
+            sql: one statement.
+            out: stream to write to.
+            format: `csv` (nested values as JSON), `json` (one array of objects; null for NaN and infinity) or `parquet`
+                (as text what it has no type for, such as intervals).
+            most: rows to write; None = all.
 
         Raises:
             QueryError: DuckDB refuses it, or it was interrupted.

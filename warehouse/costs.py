@@ -77,7 +77,9 @@ def _shares(con: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, Row]:
     """Return the runs of a build by their id."""
     if not _columns(con, catalog, "runs") >= set(_RUN):
         return {}
-    found = con.execute(f"select {', '.join(_RUN[:3])}, {_SHARE}::double from {catalog}.marts.runs order by run_id").fetchall()
+    found = con.execute(
+        f"select {', '.join(_RUN[:3])}, {_SHARE}::double from {catalog}.marts.runs order by run_id"
+    ).fetchall()
     return {row[1]: dict(zip(_RUN, row, strict=True)) for row in found}
 
 

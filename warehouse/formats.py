@@ -1,23 +1,33 @@
-"""How an answer is written: CSV, JSON or Parquet, batch by batch."""
+"""How an answer is written: CSV, JSON or Parquet, batch by batch; columns by their place, under distinct names."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from typing import BinaryIO
 
 import duckdb
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from warehouse.session import identifier
+from warehouse.values import by_position, distinct
 
-BATCH_ROWS = 10_000
+BATCH_ROWS = 1000
+"""Few, as long texts count too: Arrow holds at most 2 GB of one column in a batch."""
+
+_NO_PARQUET = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
+"""Types, also within nested ones, that Parquet has not, or not without loss."""
+_NO_NUMBER = re.compile(r'("(?:[^"\\]|\\.)*")|-?\bInfinity\b|-?\bNaN\b')
 
 
 def _write_csv(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
-    flat = _flat(relation)
+    kinds = [str(kind) for kind in relation.types]
+    flat = by_position(relation, ["" if _is_number(k) else _as_text(n, k) for n, k in enumerate(kinds, 1)])
+    fractions = [n for n, kind in enumerate(kinds) if _is_nested(kind) and re.search("DOUBLE|FLOAT", kind)]
     reader = flat.to_arrow_reader(BATCH_ROWS)
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(reader.schema.names)
@@ -25,20 +35,22 @@ def _write_csv(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
     options = pyarrow.csv.WriteOptions(include_header=False)
     with pyarrow.csv.CSVWriter(out, reader.schema, write_options=options) as writer:
         for batch in reader:
-            writer.write_batch(batch)
+            writer.write_batch(_json_in(batch, fractions))
 
 
 def _write_json(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
     separator = b"[\n"
     for batch in objects(relation).to_arrow_reader(BATCH_ROWS):
         for text in batch.column(0).to_pylist():
-            out.write(separator + text.encode())
+            out.write(separator + _strict(text).encode())
             separator = b",\n"
     out.write(b"[]\n" if separator == b"[\n" else b"\n]\n")
 
 
 def _write_parquet(relation: duckdb.DuckDBPyRelation, out: BinaryIO) -> None:
-    reader = relation.to_arrow_reader(BATCH_ROWS)
+    kinds = enumerate(map(str, relation.types), 1)
+    kept = by_position(relation, [f"#{n}::varchar" if _NO_PARQUET.search(kind) else "" for n, kind in kinds])
+    reader = kept.to_arrow_reader(BATCH_ROWS)
     with pyarrow.parquet.ParquetWriter(out, reader.schema, compression="zstd") as writer:
         for batch in reader:
             writer.write_batch(batch)
@@ -52,22 +64,34 @@ FORMATS: dict[str, Callable[[duckdb.DuckDBPyRelation, BinaryIO], None]] = {
 
 
 def objects(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Return a relation of one column: each row as a JSON object."""
-    fields = ", ".join(f"{identifier(c)} := {identifier(c)}" for c in relation.columns)
+    """Return a relation of one column: each row as an object, as DuckDB writes JSON: with NaN and infinity."""
+    fields = ", ".join(f"{identifier(name)} := #{n}" for n, name in enumerate(distinct(relation.columns), 1))
     return relation.project(f"to_json(struct_pack({fields}))::varchar as object")
 
 
-def _flat(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Return a relation of numbers and texts: nested values as JSON."""
-    pairs = [(c, str(t)) for c, t in zip(relation.columns, relation.types, strict=True)]
-    return relation.project(", ".join(identifier(c) if _is_number(t) else _as_text(c, t) for c, t in pairs))
+def _strict(text: str) -> str:
+    """Return what DuckDB writes as JSON with null for what JSON has no number for; texts stay as they are."""
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return _NO_NUMBER.sub(lambda found: found[1] or "null", text)
 
 
-def _as_text(column: str, kind: str) -> str:
-    is_nested = kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))
-    value = f"to_json({identifier(column)})" if is_nested else identifier(column)
-    return f"{value}::varchar as {identifier(column)}"
+def _json_in(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
+    for n in columns:
+        texts = [None if text is None else _strict(text) for text in batch.column(n).to_pylist()]
+        field = batch.schema.field(n)
+        batch = batch.set_column(n, field, pa.array(texts, field.type))
+    return batch
+
+
+def _as_text(position: int, kind: str) -> str:
+    return f"to_json(#{position})::varchar" if _is_nested(kind) else f"#{position}::varchar"
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.endswith("]") or kind.startswith(("STRUCT", "MAP"))
 
 
 def _is_number(kind: str) -> bool:
-    return kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT")) or kind.endswith(("INT", "INTEGER"))
+    is_one = kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT")) or kind.endswith(("INT", "INTEGER"))
+    return is_one and not _is_nested(kind)

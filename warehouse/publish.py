@@ -62,6 +62,21 @@ def folder_of(data: Path) -> Path:
     return data / "builds"
 
 
+def places(data: Path) -> list[Path]:
+    """Return where the files of a data folder lie, links resolved: itself, and what of it links to elsewhere.
+
+    Parts of it are often put on other volumes: the lake or one table of it, the builds, what commands printed.
+    """
+    parts = [data / name for name in ("lake", "builds", "landing", "quarantine", "manifest.sqlite")]
+    below = list[Path]()
+    for part in parts:
+        with suppress(OSError):  # it is not there, is a file, or this user may not look into it, and so not write to it
+            below += part.iterdir()
+    found = {path.resolve() for path in (data, link_of(data), *parts, *below)}
+    own = data.resolve()
+    return [own, *sorted(path for path in found if not path.is_relative_to(own))]
+
+
 def published(data: Path) -> Path:
     """Return the file of the published build.
 
@@ -80,6 +95,11 @@ def resolve(link: Path) -> Path:
         NoWarehouseError: there is none.
     """
     if not link.exists():
+        if kept := builds(link.parent):
+            raise NoWarehouseError(
+                f"no build is published at {link}, but {len(kept)} are kept: `goodput rollback {kept[-1].build_id}` publishes "
+                "the newest of them, `goodput builds` lists them, `goodput build` makes a new one"
+            )
         raise NoWarehouseError(f"no warehouse at {link} yet: run `goodput run` first")
     return link.resolve()
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from warehouse import publish
-from warehouse.formats import BATCH_ROWS, FORMATS
+from warehouse.formats import BATCH_ROWS
 from warehouse.session import reading
 from warehouse.statements import QueryError, the_only
 
-__all__ = ["Ask", "QueryError", "Values", "answering", "asking", "query", "rows", "write"]
+__all__ = ["Ask", "QueryError", "Values", "answering", "asking", "query", "rows"]
 
 Values = Sequence[Any] | Mapping[str, Any]
 Ask = Callable[[str, Values | None], list[dict[str, Any]]]
@@ -36,9 +36,9 @@ def query(
 
     Raises:
         NoWarehouseError: nothing has been published.
-        QueryError: DuckDB refuses the query, also while its answer is read; or it is more than one statement.
+        QueryError: DuckDB refuses the query, also while its answer is read; or it is not one statement.
     """
-    with _running(path, sql, params, folders) as relation:
+    with reading(publish.resolve(path), folders=folders) as con, answering(con, sql, params) as relation:
         yield relation.to_arrow_reader(BATCH_ROWS)
 
 
@@ -69,33 +69,6 @@ def asking(path: Path) -> Iterator[Ask]:
                 return [dict(zip(names, row, strict=True)) for row in relation.fetchall()]
 
         yield ask
-
-
-def write(path: Path, sql: str, out: BinaryIO, format: str, *, folders: Sequence[Path] = ()) -> None:  # noqa: A002 - the option's name
-    """Run a query and write its answer.
-
-    Args:
-        path: `data/warehouse.duckdb`, or the file of one build.
-        sql: one statement.
-        out: stream to write to.
-        format: `csv` (nested values as JSON), `json` (one array of objects) or `parquet`.
-        folders: as `query`.
-
-    Raises:
-        NoWarehouseError, QueryError: as `query`.
-        ValueError: an unknown format.
-    """
-    if format not in FORMATS:
-        raise ValueError(f"unknown format {format!r}; it is one of {', '.join(FORMATS)}")
-    with _running(path, sql, None, folders) as relation:
-        FORMATS[format](relation, out)
-
-
-@contextmanager
-def _running(path: Path, sql: str, params: Values | None, folders: Sequence[Path]) -> Iterator[duckdb.DuckDBPyRelation]:
-    file = publish.resolve(path)
-    with reading(file, folders=folders) as con, answering(con, sql, params) as relation:
-        yield relation
 
 
 @contextmanager

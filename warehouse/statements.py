@@ -9,14 +9,22 @@ class QueryError(Exception):
     """DuckDB refuses a query; the message is DuckDB's."""
 
 
+class NoStatementError(QueryError):
+    """There is nothing in a query but comments and semicolons."""
+
+
 def the_only(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     """Return `sql` without the semicolon and comments at its end, on which DuckDB stumbles when it reads an answer as text.
 
     Raises:
         QueryError: it is more than one statement.
-        duckdb.ParserException: it is none.
+        NoStatementError: it is none.
+        duckdb.ParserException: DuckDB cannot read it.
     """
-    if len(con.extract_statements(sql)) > 1:
+    statements = con.extract_statements(sql)
+    if not statements:
+        raise NoStatementError("there is no statement in the query")
+    if len(statements) > 1:
         raise QueryError("several statements in one query; give one at a time")
     text = sql.encode()
     for offset, kind in reversed(duckdb.tokenize(sql)):

@@ -1,7 +1,9 @@
-"""Values of an answer as Python has them, whatever types a query makes."""
+"""Names and values of an answer, whatever a query makes: names told apart, and values as Python has them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -9,23 +11,48 @@ import pyarrow as pa
 
 from warehouse.session import identifier
 
+_UNFIT = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME_NS|TIMESTAMP_NS)\b|(?<!WITH )\bTIME\b")
+"""Types, also within nested ones, of which Arrow or Python drops something, or that they have in no form fit for people."""
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are alike, as SQL compares them, ignoring case: `n`, `n (2)`."""
+    taken: set[str] = set()
+    told_apart = []
+    for given in names:
+        name, number = given, 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{given} ({number})"
+        taken.add(name.lower())
+        told_apart.append(name)
+    return told_apart
+
 
 def printable(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Return a relation without the types that Arrow hands over in no form fit for people: those as DuckDB writes them."""
-    names = relation.columns
-    odd = [str(kind) in {"INTERVAL", "BIT"} for kind in relation.types]
-    if not any(odd):
+    """Return a relation of distinct names and of types that Python has without loss; others as DuckDB writes them."""
+    return by_position(relation, [f"#{n}::varchar" if _UNFIT.search(str(k)) else "" for n, k in _numbered(relation)])
+
+
+def by_position(relation: duckdb.DuckDBPyRelation, values: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    """Return a relation of distinct names, in which `values` stand for the columns at their place; empty = as it is.
+
+    A column is never taken by its name: a query may give two the same.
+    """
+    names = distinct(relation.columns)
+    if names == relation.columns and not any(values):
         return relation
-    return relation.project(
-        ", ".join(
-            f"#{n}::varchar as {identifier(names[n - 1])}" if is_odd else f"#{n}" for n, is_odd in enumerate(odd, 1)
-        )
-    )
+    pairs = enumerate(zip(values, names, strict=True), 1)
+    return relation.project(", ".join(f"{value or f'#{n}'} as {identifier(name)}" for n, (value, name) in pairs))
 
 
 def tuples(batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
-    """Return rows by position: names may occur twice."""
+    """Return rows by position."""
     return list(zip(*(_values(column) for column in batch.columns), strict=True))
+
+
+def _numbered(relation: duckdb.DuckDBPyRelation) -> list[tuple[int, str]]:
+    return [(n, str(kind)) for n, kind in enumerate(relation.types, 1)]
 
 
 def _values(column: pa.Array) -> list[Any]:

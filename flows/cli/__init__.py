@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
 
 from cyclopts import App, CycloptsError, Parameter
 
+from flows.cli import ending
 from flows.cli.terminal import CommandError, fail
 from flows.cli.words import config_given
 
@@ -55,6 +57,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 """Commands in the order of the help, with examples."""
 
 
+ENDED_IN_ORDER = frozenset({"annotate", "backfill", "build", "demo", "ingest", "maintain", "rollback", "run"})
+"""Commands that write, and end on SIGTERM as on Ctrl-C. `serve` has its own way; those that read may just die."""
 _AGO = re.compile(r"-\d+[smhdw]")
 _INTERRUPTED = "Query interrupted"  # what DuckDB makes of Ctrl-C
 _READER_LEFT = 141
@@ -99,15 +103,14 @@ def make_app(asked: str | None = None) -> App:
 
 
 def execute(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 = fine, 1 = failed, 2 = wrong use."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-    if hasattr(sys.stdout, "reconfigure") and not sys.stdout.isatty():
-        # In a file or journal, lines stand when and where they were said, between those of standard error. What is printed
-        # in bulk (`goodput sql --format csv`) goes to the buffer below and is as fast as before.
-        sys.stdout.reconfigure(line_buffering=True)
+    """Run one command and return its exit code: 0 = fine, 1 = failed, 2 = wrong use, 128 + n = ended by signal n."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    with ending.in_order() if next(iter(given), None) in ENDED_IN_ORDER else nullcontext(ending.Asked()) as asked:
+        return _execute(given, asked)
+
+
+def _execute(given: list[str], asked: ending.Asked) -> int:
+    _prepare_streams()
     try:
         code = make_app(next(iter(given), None))(given, exit_on_error=False, print_error=False)
         sys.stdout.flush()
@@ -117,6 +120,8 @@ def execute(arguments: Sequence[str] | None = None) -> int:
         fail(f"{error}{hint}\nSee `goodput --help`, or `goodput COMMAND --help` for an example.")
         return 2
     except CommandError as error:
+        if asked.number is not None:  # what failed is what the signal came upon
+            return _stopped(asked)
         fail(str(error))
         return error.code
     except BrokenPipeError:  # the reader left (`| head`)
@@ -130,11 +135,25 @@ def execute(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, RuntimeError) as error:
         if isinstance(error, RuntimeError) and str(error) != _INTERRUPTED:
             raise
-        fail("stopped; nothing published is touched, run the command again to go on")
-        return 130
+        return _stopped(asked)
     finally:
         config_given.set(None)
     return code if isinstance(code, int) else 0
+
+
+def _prepare_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if hasattr(sys.stdout, "reconfigure") and not sys.stdout.isatty():
+        # In a file or journal, lines stand when and where they were said, between those of standard error. What is printed
+        # in bulk (`goodput sql --format csv`) goes to the buffer below and is as fast as before.
+        sys.stdout.reconfigure(line_buffering=True)
+
+
+def _stopped(asked: ending.Asked) -> int:
+    fail("stopped; nothing published is touched, run the command again to go on")
+    return asked.code
 
 
 def _silence() -> None:

@@ -32,17 +32,19 @@ def check(
     That is: rejected lines, failed or unknown exports, no export of jobs,
     sources without a file, commands that failed, marts that break a rule. What
     only makes verdicts doubtful, such as events that name no node, is a warning.
-    Of files that are gone, rejected lines and failures are only noted.
+    Of files that are gone, or hold something newer that was read in full,
+    rejected lines and failures are only noted.
     """
     settings = facts.configuration(config)
     if digest:
         return _digest(settings, json=json)
-    files = landed.by_file(landed.exports(settings))
+    pieces = landed.exports(settings)
+    files = landed.by_file(pieces)
     broken, warnings = _mart_problems(settings)
     sources = [*_source_problems(settings), *pulls.problems(settings)]
-    present, gone = landed.apart(settings, files)
+    present, past = landed.apart(settings, pieces)
     problems = [*landed.without_jobs(files), *_export_problems(present), *_lost_lines(files), *sources, *broken]
-    notes = landed.facts_of_gone(gone)
+    notes = landed.facts_of_past(past)
     warnings = [*pulls.overdue(settings), *warnings]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:

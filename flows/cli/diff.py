@@ -10,13 +10,19 @@ from flows.cli import facts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.report import change, counts
 from flows.cli.tables import say_table
-from flows.cli.terminal import CommandError, note, say, say_json
+from flows.cli.terminal import CommandError, clean, note, say, say_json, say_wrapped
+from flows.cli.words import counted, gpu_hours
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from warehouse.publish import Build
 
 _NARROW = (("cluster", 0), ("interrupted_at", 16), ("run", 12), ("job_id", 0), ("run", 0), ("was", 16), ("now", 16),
            ("interrupted_at", 11))  # fmt: skip
+
+MOST_RUNS = 10
+"""Runs whose training time is told; the rest are counted."""
 
 
 def diff(
@@ -30,19 +36,20 @@ def diff(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """Show how the interruptions of two builds differ: new ones, vanished ones, other verdicts. See `goodput builds`."""
-    from warehouse import changes, publish
+    """Show how the interruptions of two builds differ: new ones, vanished ones, other verdicts, other costs. See `goodput builds`."""
+    from warehouse import changes, costs, publish
 
     kept = publish.builds(facts.configuration(config).data)
     later = _named(kept, new) if new else _published(kept)
     earlier = _named(kept, old) if old else _before(kept, later)
     try:
         found = changes.compare(earlier.path, later.path)
+        cost = costs.compare(earlier.path, later.path)
     except publish.NoWarehouseError as error:
         raise CommandError(str(error)) from None
     shown = [row for row in found if every or changes.is_verdict(row)]
     if json:
-        say_json({"old": earlier.build_id, "new": later.build_id, "interruptions": found})
+        say_json({"old": earlier.build_id, "new": later.build_id, "interruptions": found, "cost": cost})
         return 0
     note(f"from build {earlier.build_id} to {later.build_id}")
     if shown:
@@ -51,9 +58,35 @@ def diff(
         say(counts(list(shown)))
     else:
         say("both tell the same interruptions, with the same verdicts")
+    for line in priced(cost):
+        say_wrapped(line, 2)
     if hidden := len(found) - len(shown):
         note(f"{hidden:,} more kept their verdict with another confidence; --all shows them")
     return 0
+
+
+def priced(cost: facts.Row) -> list[str]:
+    """Return what the interruptions cost before and now, and the training time of runs, where they differ."""
+    lost, held = (_moved(cost, f"{part}_gpu_seconds", gpu_hours) for part in ("lost", "held"))
+    parts = [f"GPU-hours lost: {lost}"] if lost else []
+    if held:
+        parts.append(f"on GPUs held: {held}")
+    shares = [(row, _moved(row, "effective_training_time", "{:.2%}".format)) for row in cost["runs"]]
+    if cost["number_of_runs"] == 1:
+        parts += [f"effective training time: {share}" for _, share in shares]
+        shares = []
+    lines = [clean(f"effective training time of {row['run'] or row['run_id']}: {share}") for row, share in shares]
+    if (more := len(lines) - MOST_RUNS) > 0:
+        lines = [*lines[:MOST_RUNS], f"and of {counted(more, 'more run')}, which --json has"]
+    return ["; ".join(parts), *lines] if parts else lines
+
+
+def _moved(row: facts.Row, name: str, text: Callable[[float], str]) -> str | None:
+    """Return a figure before and now as it is shown; None where it is the same, or one build does not tell it."""
+    was, now = row[f"old_{name}"], row[f"new_{name}"]
+    if was is None or now is None or text(was) == text(now):
+        return None
+    return f"{text(was)} before, {text(now)} now"
 
 
 def _named(kept: list[Build], build_id: str) -> Build:

@@ -36,9 +36,9 @@ def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     """Look at everything goodput needs, and say for each whether it is fine and what to do if not.
 
     That is: Python and packages, the configuration, the data folder, who
-    writes to it, the clock, the exports that were read, the commands that are
-    asked for exports, the published build, sources with nothing new, and
-    Prefect's server. Writes nothing. Exit 1 if there is a problem; warnings
+    writes to it, the clock, zones, the exports that were read, the commands
+    that are asked for exports, the published build, sources with nothing new,
+    and Prefect's server. Writes nothing. Exit 1 if there is a problem; warnings
     alone are exit 0.
     """
     config_given.set(config)
@@ -74,6 +74,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
         yield from _carefully("data folder", doctor_data.folder, settings)
         yield from _carefully("writer", doctor_data.writer, settings)
         yield from _carefully("clock", doctor_data.clock, settings)
+        yield from _carefully("zone", doctor_data.zones, settings)
         yield from _carefully("exports", doctor_data.exports, settings)
         yield from _carefully("commands", doctor_pulls.commands, settings)
         yield from _carefully("build", doctor_build.build, settings)

@@ -58,9 +58,11 @@ def build(settings: facts.Config) -> Iterator[Finding]:
         yield Finding("build", PROBLEM, f"{link} is a file, not the link that a build switches", step)
     if kept and not kept[-1].is_published:
         text = f"readers see {link.resolve().stem}, not the newest build, {kept[-1].build_id}"
-        yield Finding(
-            "build", WARNING, text, "after a rollback that is meant; else `goodput build` publishes a new one"
+        step = (
+            f"after a rollback that is meant; else `goodput rollback {kept[-1].build_id}` publishes it, and "
+            "`goodput build --force` a new one"
         )
+        yield Finding("build", WARNING, text, step)
     try:
         found = facts.rows(settings, _BUILD)
     except CommandError as error:

@@ -177,6 +177,15 @@ def clock(settings: facts.Config) -> Iterator[Finding]:
     yield Finding("clock", OK, f"{told}; no file is newer" if times else told)
 
 
+def zones(settings: facts.Config) -> Iterator[Finding]:
+    """Compare the offsets that logs print with the zones that times without one are read in."""
+    from flows.offsets import clashes, told
+
+    for clash in clashes(settings):
+        text, step = told(clash)
+        yield Finding("zone", WARNING, text, step)
+
+
 def _modified(path: Path) -> float:
     try:
         return path.stat().st_mtime
@@ -193,15 +202,16 @@ def exports(settings: facts.Config) -> Iterator[Finding]:
         return
     try:
         with manifest.opened_to_read(settings.data) as opened:
-            files = landed.by_file(opened.exports()) if opened is not None else []
+            pieces = landed.pieces_of(opened) if opened is not None else []
     except manifest.ManifestError as error:
         yield Finding("exports", PROBLEM, str(error))
         return
-    if not files:
+    if not pieces:
         yield Finding("exports", WARNING, "nothing was read yet", "`goodput run` reads what the configuration names")
         return
-    present, gone = landed.apart(settings, files)
-    yield from _fates(present, gone)
+    present, past = landed.apart(settings, pieces)
+    there = {f["path"] for f in present}
+    yield from _fates(present, [f for f in past if f["path"] not in there])
     if future := _in_the_future(settings, present):
         first = future[0]
         text = f"{counted(len(future), 'export')} collected in the future, such as {here(first['path'])}"

@@ -1,4 +1,4 @@
-"""What makes verdicts doubtful although nothing failed: names that do not meet, events without node, ambiguous times."""
+"""What makes verdicts doubtful although nothing failed: zones or names that do not meet, events without node, and such."""
 
 from __future__ import annotations
 
@@ -43,12 +43,19 @@ def doubts(settings: facts.Config) -> list[str]:
     """
     with facts.one_session(settings):
         counts = flags(settings)
-        return [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts), *_odd_collections(settings)]
+        asked = [*_unknown_nodes(settings), *_nodeless(counts), *_ambiguous(counts), *_odd_collections(settings)]
+    return [*_zones(settings), *asked]
 
 
 def flags(settings: facts.Config) -> list[facts.Row]:
     """Return how many records of each source and cluster carry which flag."""
     return facts.rows(settings, FLAGS)
+
+
+def _zones(settings: facts.Config) -> list[str]:
+    from flows.offsets import clashes, told
+
+    return ["; ".join(told(clash)) for clash in clashes(settings)]
 
 
 def _unknown_nodes(settings: facts.Config) -> list[str]:

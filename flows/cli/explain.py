@@ -25,6 +25,14 @@ semi join (select unnest(?::varchar[]) as record_id) as wanted on wanted.record_
 order by l.path, l.line
 """
 
+RESTART = """
+select sum(l.measured_gpu_seconds)::bigint as measured, sum(l.assumed_gpu_seconds)::bigint as assumed
+from marts.ledger as l
+where
+    l.state = 'starting' and l.run_id = ?
+    and l.run_attempt = (select min(n.run_attempt) from marts.ledger as n where n.run_id = ? and n.run_attempt > ?)
+"""
+
 
 def explain(
     interruption: Annotated[str | None, Parameter(help="Id of the interruption, or its beginning.")] = None,
@@ -42,7 +50,8 @@ def explain(
     if sum((interruption is not None, last, job is not None)) != 1:
         raise CommandError("say which: an id, or --last, or --job JOB; `goodput interruptions` lists them", 2)
     settings = facts.configuration(config)
-    found = [described(settings, row) for row in _chosen(settings, interruption, job)]
+    with facts.one_session(settings):
+        found = [described(settings, row) for row in _chosen(settings, interruption, job)]
     if json:
         say_json(found if job is not None else found[0])
     else:
@@ -52,12 +61,22 @@ def explain(
 
 
 def described(settings: facts.Config, row: facts.Row) -> facts.Row:
-    """Return an interruption with its evidence, each with the places in files that tell it."""
+    """Return an interruption with its evidence, each with the places in files that tell it, and how its cost is known."""
     evidence = facts.rows(settings, EVIDENCE, [row["interruption_id"]])
     places: dict[str, list[str]] = {}
     for place in facts.rows(settings, LOCATIONS, [[e["record_id"] for e in evidence if e["record_id"]]]):
         places.setdefault(place["record_id"], []).append(f"{place['path']}:{place['line']}")
-    return {**row, "evidence": [{**e, "places": places.get(e["record_id"], [])} for e in evidence]}
+    return {
+        **row,
+        **_restart(settings, row),
+        "evidence": [{**e, "places": places.get(e["record_id"], [])} for e in evidence],
+    }
+
+
+def _restart(settings: facts.Config, row: facts.Row) -> facts.Row:
+    """Return how much of the starting up again is measured and assumed: that is told of the attempt that follows."""
+    [told] = facts.rows(settings, RESTART, [row["run_id"], row["run_id"], row["run_attempt"]])
+    return {f"starting_{how}_gpu_seconds": told[how] for how in ("measured", "assumed")}
 
 
 def _chosen(settings: facts.Config, interruption: str | None, job: str | None) -> list[facts.Row]:

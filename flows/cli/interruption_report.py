@@ -119,20 +119,29 @@ def costs(row: Row) -> list[str]:
     """Return what it cost, in GPU-hours: on GPUs held, and waiting. What is assumed rather than measured says so."""
     if row["lost_gpu_seconds"] is None:
         return [f"Cost: {text}" for text in unpriced([row])]
-    is_assumed = row["lost_work_assumed_seconds"] is not None
+    assumed = {
+        "lost_work": row["lost_work_gpu_seconds"] if row["lost_work_assumed_seconds"] is not None else 0,
+        "starting": row.get("starting_assumed_gpu_seconds"),
+    }
     lines = [
         f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost",
         f"  {gpu_hours(held(row)):>10}  on GPUs that were held",
     ]
     for part, meaning in _LOST:
         if seconds := row.get(f"{part}_gpu_seconds"):
-            assumed = " (assumed)" if is_assumed and part in {"lost_work", "starting"} else ""
-            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{assumed}")
+            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{_assumed(seconds, assumed.get(part))}")
     lines.append(f"  {gpu_hours(waiting(row)):>10}  waiting for the next start, not held")
     lines += [f"  {text}" for text in unpriced([row])]
-    if is_assumed:
+    if any(assumed.values()):
         lines.append("  assumed = from checkpoint_interval and restart_overhead in goodput.toml; no training log says")
     return lines
+
+
+def _assumed(seconds: int, assumed: int | None) -> str:
+    """Return how much of a cost is assumed, in a bracket: all of it, some, or none."""
+    if not assumed:
+        return ""
+    return " (assumed)" if assumed >= seconds else f" ({gpu_hours(assumed)} of it assumed)"
 
 
 def advice(row: Row) -> list[str]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.cli import facts
 from flows.cli.terminal import CommandError
 from flows.cli.words import counted
 
+if TYPE_CHECKING:
+    from flows.manifest import Manifest
+
 Row = dict[str, Any]
 
 
 def exports(settings: facts.Config) -> list[Row]:
-    """Return every piece of an export that was seen, with the fate of its lines.
+    """Return every piece of an export that was seen, with the fate of its lines and whether that `is_settled`.
 
     Raises:
         CommandError: nothing was read yet, or the manifest cannot be used.
@@ -25,9 +28,15 @@ def exports(settings: facts.Config) -> list[Row]:
         raise CommandError(f"nothing has been read into {settings.data} yet: run `goodput run` first")
     try:
         with manifest.opened(settings.data) as open_manifest:
-            return open_manifest.exports()
+            return pieces_of(open_manifest)
     except manifest.ManifestError as error:
         raise CommandError(str(error)) from None
+
+
+def pieces_of(manifest: Manifest) -> list[Row]:
+    """Return what `exports` does, of a manifest that is open."""
+    settled = manifest.settled()
+    return [piece | {"is_settled": piece["export_id"] in settled} for piece in manifest.exports()]
 
 
 def by_file(pieces: list[Row]) -> list[Row]:
@@ -48,19 +57,22 @@ def by_file(pieces: list[Row]) -> list[Row]:
     return list(files.values())
 
 
-def apart(settings: facts.Config, files: list[Row]) -> tuple[list[Row], list[Row]]:
-    """Return the files that sources match now, and those that are gone or that no source matches any more.
+def apart(settings: facts.Config, pieces: list[Row]) -> tuple[list[Row], list[Row]]:
+    """Return, by file, what sources match now, and what is past.
 
-    Of the others nothing can be mended or read again: what is known of them is a fact, and no problem.
+    Past are files that are gone or that no source matches any more, and what a file held before something newer, which was read
+    in full, took its place. Of these nothing can be mended or read again: what is known of them is a fact, and no problem.
     """
     from flows.ingesting import still_there
 
-    kept = still_there(settings, (file["path"] for file in files))
-    return [f for f in files if f["path"] in kept], [f for f in files if f["path"] not in kept]
+    kept = still_there(settings, {piece["path"] for piece in pieces})
+    present = [p for p in pieces if p["path"] in kept and not p["is_settled"]]
+    past = [p for p in pieces if p["path"] not in kept or p["is_settled"]]
+    return by_file(present), by_file(past)
 
 
-def facts_of_gone(gone: list[Row]) -> list[str]:
-    """Return what could not be read of files that are gone, as one sentence; nothing where all was read."""
+def facts_of_past(gone: list[Row]) -> list[str]:
+    """Return what could not be read of what is past, as one sentence; nothing where all was read."""
     failed = sum(file["status"] != "loaded" for file in gone)
     rejected = sum(file["rejected"] for file in gone)
     told = [counted(failed, "unreadable export")] if failed else []
@@ -69,9 +81,9 @@ def facts_of_gone(gone: list[Row]) -> list[str]:
         return []
     verb = "is" if failed + rejected == 1 else "are"
     which = (
-        "a file that is gone or that no source matches"
+        "a file that is gone, holds something newer, or is matched by no source"
         if failed + rejected == 1
-        else "files that are gone or that no source matches"
+        else "files that are gone, hold something newer, or are matched by no source"
     )
     return [
         f"{' and '.join(told)} {verb} of {which} any more: no problem now; they stay in ops.exports and ops.rejects"

@@ -66,6 +66,12 @@ def check(settings: facts.Config, sources: Collection[str], start: datetime, end
     from flows.coverage import selected
 
     check_sources(settings, sources)
-    windows = sum((end - start) // timedelta(seconds=s.window) for s in selected(settings, sources))
-    if windows > MAX_WINDOWS:
-        raise CommandError(f"that period has {windows:,} windows; write a later --start, or give a --source", 2)
+    lengths = [timedelta(seconds=s.window) for s in selected(settings, sources)]
+
+    def windows(until: datetime) -> int:
+        return sum((until - start) // length for length in lengths)
+
+    if (number := windows(end)) > MAX_WINDOWS:
+        is_past = windows(min(end, datetime.now(UTC))) > MAX_WINDOWS
+        other = "a later --start" if is_past else "an earlier --end, as this one is long after now"
+        raise CommandError(f"that period has {number:,} windows; write {other}, or give a --source", 2)

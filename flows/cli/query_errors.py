@@ -9,12 +9,18 @@ from collections.abc import Iterable
 MOST_LINES = 6
 
 _FILES = "queries read and write no files unless asked: --allow-files FOLDER opens a folder to them, but never the warehouse's own"
+_FILE = re.compile(r"Table with name .*/.* does not exist")
 _STEPS: tuple[tuple[str, str], ...] = (
     (
         r"Cannot access (file|directory) \"\w{2,}://|/extensions/|/stored_secrets|external extensions|requires the extension",
         "queries here reach no network and load no extensions",
     ),
+    (
+        _FILE.pattern,
+        "a file of this ending is read by a function, such as read_csv('FILE') or read_text('FILE'); " + _FILES,
+    ),
     (r"file system operations are disabled", _FILES),
+    (r"arrow_large_buffer_size", "texts this long are too much at once: take a part of them, as in left(text, 1000)"),
     (
         r"configuration has been locked",
         "settings are fixed here; another DuckDB client may open the warehouse with its own",
@@ -47,9 +53,11 @@ def in_short(message: str, *, known: Iterable[str] = (), is_shell: bool = False)
     lines = [line for line in message.split("\n") if line.strip()]
     found = _MISSING.search(lines[0]) if lines else None
     near = _near(found[1], list(known)) if found else []
-    if near:
+    if near or _FILE.search(message):
         lines = [line for line in lines if not line.startswith("Did you mean")]
+    if near:
         lines.insert(1, f"Did you mean {' or '.join(near)}?")
+    lines = [line for line in lines if "arrow_large_buffer_size" not in line]  # a setting, and those are locked
     lines = lines[:MOST_LINES]
     words = (
         {"tables": "`tables`", "macros": "`macros`", "describe": "`describe TABLE`"}

@@ -87,11 +87,8 @@ def _handle(state: State, text: str) -> None:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or 'the answer'}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        import traceback
-
-        traceback.print_exc()
-        note("interrupted KI")
+    except KeyboardInterrupt:  # pressed while an answer was shown, after its query had ended
+        note("interrupted")
 
 
 def _tell_of_other_build(state: State) -> None:

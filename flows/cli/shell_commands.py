@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from flows.cli import shell_statements
+from flows.cli.described import called, say_relation
 from flows.cli.shell_state import State
 from flows.cli.shell_words import WORDS
 from flows.cli.tables import say_table
@@ -47,19 +48,15 @@ def _tables(state: State, _argument: str) -> None:
 
 
 def _describe(state: State, argument: str) -> None:
-    relation = _relation(state, argument.replace('"', "").lower())
-    say_wrapped(f"{relation.name}: {relation.grain or 'no description'}")
-    rows = [{"column": c.name, "type": c.kind.lower(), "means": c.meaning} for c in relation.columns]
-    say_table(rows, ["column", "type", "means"])
+    say_relation(_relation(state, argument.replace('"', "").lower()))
 
 
 def _relation(state: State, name: str) -> Relation:
     if not name:
         raise CommandError("describe what? `tables` lists the tables")
     relations = state.snapshot.relations()
-    for relation in relations:  # marts come first
-        if name in (relation.name, relation.table):
-            return relation
+    if relation := called(relations, name):  # marts come first
+        return relation
     full = {n: [r.name for r in relations if n in (r.name, r.table)] for r in relations for n in (r.name, r.table)}
     close = difflib.get_close_matches(name, full, 2)
     near = list(dict.fromkeys(whole for n in close for whole in full[n]))[:2]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from flows.cli.answers import say_answer, say_records
+from flows.cli.stoppable import stoppable
 from flows.cli.terminal import CommandError, note, say
 from flows.cli.words import counted
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 COUNT_SECONDS = 2.0
 """How long the rows that are not shown are counted."""
 _HINT = "`format record` shows all, one value a line"
-
-T = TypeVar("T")
 
 
 def run(state: State, statement: str) -> None:
@@ -38,7 +35,7 @@ def run(state: State, statement: str) -> None:
         _to_screen(state, statement, began)
     else:
         held = io.BytesIO()
-        stoppable(state, lambda: state.snapshot.write(statement, held, state.form, state.rows))
+        stoppable(state.snapshot.interrupt, lambda: state.snapshot.write(statement, held, state.form, state.rows))
         say(held.getvalue().decode("utf-8", "replace").rstrip("\n"))
         note(
             f"{time.monotonic() - began:.2f} s; at most {counted(state.rows, 'row')} shown (`rows NUMBER`, or `output FILE` for all)"
@@ -46,7 +43,9 @@ def run(state: State, statement: str) -> None:
 
 
 def _to_screen(state: State, statement: str, began: float) -> None:
-    answer = stoppable(state, lambda: state.snapshot.ask(statement, most=state.rows, count_seconds=COUNT_SECONDS))
+    answer = stoppable(
+        state.snapshot.interrupt, lambda: state.snapshot.ask(statement, most=state.rows, count_seconds=COUNT_SECONDS)
+    )
     seconds = time.monotonic() - began
     if state.form == "record":
         say_records(answer.columns, answer.rows)
@@ -64,7 +63,10 @@ def _to_file(state: State, statement: str, path: Path) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with part.open("xb") as out:
-            stoppable(state, lambda: state.snapshot.write(statement, out, path.suffix.removeprefix(".").lower()))
+            stoppable(
+                state.snapshot.interrupt,
+                lambda: state.snapshot.write(statement, out, path.suffix.removeprefix(".").lower()),
+            )
         size = part.stat().st_size
         part.replace(path)
     except FileExistsError:
@@ -74,36 +76,3 @@ def _to_file(state: State, statement: str, path: Path) -> None:
         raise
     state.output = None
     note(f"{counted(size, 'byte')} written to {path}; {time.monotonic() - began:.2f} s. Answers are shown again")
-
-
-def stoppable(state: State, work: Callable[[], T]) -> T:
-    """Do what may take long in a thread; Ctrl-C stops the query and not the shell.
-
-    Raises:
-        Exception: what `work` raises.
-    """
-    done: list[T] = []
-    failed: list[BaseException] = []
-    finished = threading.Event()  # not Thread.join: interrupted by Ctrl-C, Python 3.11 takes the thread for ended
-
-    def call() -> None:
-        try:
-            done.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again where the user sees it
-            failed.append(error)
-        finally:
-            finished.set()
-
-    threading.Thread(target=call, daemon=True).start()
-    is_stopped = False
-    while True:
-        try:
-            if finished.wait(0.1):
-                break
-            if is_stopped:
-                state.snapshot.interrupt()  # again and again: one that comes before the query has begun is lost
-        except KeyboardInterrupt:
-            is_stopped = True
-    if failed:
-        raise failed[0]
-    return done[0]

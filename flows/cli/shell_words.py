@@ -44,6 +44,6 @@ def command_of(text: str) -> tuple[str, str] | None:
     word = ALIASES.get(word, word) if dot or not argument else word
     if dot:
         return word, argument
-    if word not in WORDS or (word == "describe" and not re.fullmatch(r"[\w.\"]+", argument)):
+    if word not in WORDS or (word == "describe" and not re.fullmatch(r"[\w.\"]*", argument)):
         return None
     return word, argument

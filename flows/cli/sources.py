@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from flows.cli import facts, pulls
 from flows.cli.options import ConfigOption, JsonOption
@@ -16,12 +18,22 @@ if TYPE_CHECKING:
 
 NEWEST = 3
 """Files of a command that are listed: an hourly one has thousands."""
+ENDS = 3
+"""Files of a path that are listed at its beginning and at its end; the others are counted."""
 
 
-def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
+def sources(
+    *,
+    every: Annotated[
+        bool,
+        Parameter(name="--all", negative="", help="Every file of a path, not only the first and last three of many."),
+    ] = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> int:
     """List the export formats, and for each configured source which files it matches and as what they are recognized.
 
-    For a command: what it was asked for last, what it is to be asked for next,
+    Of many files that are alike the first and last three are shown. For a command: what it was asked for last, what it is to be asked for next,
     and the newest files that keep what it printed.
     """
     from flows.config import FILE_NAME
@@ -49,11 +61,34 @@ def sources(*, json: JsonOption = False, config: ConfigOption = None) -> int:
         say(f"{source['where']}: {source['name']}: {what}: {counted(source['kept'], 'file')}")
         for line in pulls.lines(one) if one else ():
             say(f"  {line}")
-        if files := [f | {"file": here(f["file"])} for f in source["files"]]:
-            say_table(files, ("file", "format", "how"), narrow=(("how", 14),))
+        _say_files(source["files"] if every else _ends(source["files"]))
         if not source["files"] and one is None:
             warn(f"{source['where']}: matches no file; is the path right?")
     return 0
+
+
+def _ends(files: list[facts.Row]) -> list[facts.Row]:
+    """Return the first and last files that are known as the same, and between them how many others there are.
+
+    Files that cannot be read, or are of another format, are never hidden behind those that can.
+    """
+    alike: dict[tuple[object, object], list[facts.Row]] = {}
+    for file in files:
+        alike.setdefault((file["format"], file["how"]), []).append(file)
+    return [row for group in alike.values() for row in _ends_of(group)]
+
+
+def _ends_of(alike: list[facts.Row]) -> list[facts.Row]:
+    hidden = len(alike) - 2 * ENDS
+    if hidden < 2:
+        return alike
+    return [*alike[:ENDS], {**alike[0], "file": f"… and {hidden:,} more (--all)"}, *alike[-ENDS:]]
+
+
+def _say_files(files: list[facts.Row]) -> None:
+    if files:
+        rows = [file | {"file": here(file["file"])} for file in files]
+        say_table(rows, ("file", "format", "how"), narrow=(("how", 14),))
 
 
 def matches(source: SourceConfig) -> facts.Row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from pathlib import Path
@@ -15,9 +16,10 @@ from flows.cli.terminal import CommandError, clean, note
 from flows.cli.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from flows.config import Config
+    from warehouse.console import Snapshot
 
 MAX_ROWS = 1000
 
@@ -48,8 +50,10 @@ def sql(
     """Query the published warehouse, read-only, also while a build runs. Schemas: marts, ops, reference, settings."""
     settings = facts.configuration(config)
     folders = _folders(settings, allow_files or [])
+    if sys.stdout is None:  # as Python has it where the descriptor is closed
+        raise CommandError("standard output is closed: there is nowhere to write the answer to", 2)
     is_terminal = sys.stdout.isatty()
-    if query is None and file is None and is_terminal and sys.stdin.isatty():
+    if query is None and file is None and is_terminal and _is_typed():
         if format == "parquet":
             raise CommandError("Parquet is not for a terminal; in the shell `output FILE.parquet` writes an answer", 2)
         from flows.cli.shell import run_shell
@@ -59,15 +63,21 @@ def sql(
     if format == "parquet" and is_terminal:
         raise CommandError("Parquet is not for a terminal; add `> answer.parquet`", 2)
     from warehouse import publish
-    from warehouse.query import QueryError
+    from warehouse.console import Snapshot
+    from warehouse.statements import NoStatementError, QueryError
 
     try:
-        _answer(publish.link_of(settings.data), statement, format, folders)
+        with Snapshot(publish.link_of(settings.data), folders) as snapshot:
+            _answer(snapshot, statement, format)
     except publish.NoWarehouseError as error:
         raise CommandError(str(error)) from None
+    except NoStatementError as error:
+        raise CommandError(f"{error}; {_HOW}", 2) from None
     except QueryError as error:
-        from flows.cli.query_errors import in_short
+        from flows.cli.query_errors import in_short, is_interrupt
 
+        if is_interrupt(str(error)):
+            raise KeyboardInterrupt from None
         raise CommandError(in_short(str(error))) from None
     return 0
 
@@ -78,14 +88,16 @@ def _folders(settings: Config, given: Sequence[Path]) -> list[Path]:
     Raises:
         CommandError: one is none, or what it opens would hold files of the warehouse.
     """
-    data = settings.data.resolve()
+    from warehouse.publish import places
+
+    held = places(settings.data)
     for folder in given:
         if not folder.is_dir():
             raise CommandError(f"--allow-files {folder}: there is no such folder", 2)
         found = folder.resolve()
-        if found.is_relative_to(data) or data.is_relative_to(found):
+        if place := next((p for p in held if found.is_relative_to(p) or p.is_relative_to(found)), None):
             raise CommandError(
-                f"--allow-files {folder}: queries could then write to the warehouse in {data}; name a folder apart from it",
+                f"--allow-files {folder}: queries could then write to the warehouse in {place}; name a folder apart from it",
                 2,
             )
     return [folder.resolve() for folder in given]
@@ -103,46 +115,64 @@ def _statement(query: str | None, file: Path | None) -> str:
             raise CommandError(f"--file {file} cannot be read: {error.strerror}", 2) from None
         except UnicodeDecodeError:
             raise CommandError(f"--file {file} is no text in UTF-8", 2) from None
-    if query is None and sys.stdin.isatty():
+    if query is None and _is_typed():
         raise CommandError(f"no query; {_HOW}", 2)
-    statement = sys.stdin.read() if query is None else query
+    statement = _piped() if query is None else query
     if not statement.strip():
         where = "standard input is empty" if query is None else "the query is empty"
         raise CommandError(f"{where}; {_HOW}", 2)
+    try:
+        statement.encode()
+    except UnicodeEncodeError:  # bytes of an argument that are no text are half characters to Python
+        raise CommandError("the query is no text in UTF-8", 2) from None
     return statement
 
 
-def _answer(path: Path, statement: str, format: str, folders: Sequence[Path]) -> None:  # noqa: A002
-    from warehouse import query
+def _is_typed() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _piped() -> str:
+    """Return what stands on standard input, in UTF-8 whatever the locale; a closed one is empty."""
+    if sys.stdin is None:
+        return ""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise CommandError("standard input is no text in UTF-8", 2) from None
+
+
+def _answer(snapshot: Snapshot, statement: str, format: str) -> None:  # noqa: A002
+    from flows.cli.stoppable import stoppable, stoppable_writing
 
     if format == "table":
-        _table(path, statement, folders)
+        _table(snapshot, statement)
     elif sys.stdout.isatty():
-        for line in _lines(path, statement, format, folders):
+        held = io.BytesIO()
+        stoppable(snapshot.interrupt, lambda: snapshot.write(statement, held, format), is_all=True)
+        for line in held.getvalue().decode("utf-8", "replace").splitlines():  # to be made fit for a terminal
             sys.stdout.write(clean(line) + "\n")
     else:
-        query.write(path, statement, sys.stdout.buffer, format, folders=folders)
+        stoppable_writing(snapshot.interrupt, lambda out: snapshot.write(statement, out, format), sys.stdout.buffer)
 
 
-def _table(path: Path, statement: str, folders: Sequence[Path]) -> None:
+def _table(snapshot: Snapshot, statement: str) -> None:
     from flows.cli.answers import say_answer
-    from warehouse.console import Snapshot
+    from flows.cli.described import called, say_relation
+    from flows.cli.shell_words import command_of
+    from flows.cli.stoppable import stoppable
 
-    with Snapshot(path, folders) as snapshot:
-        answer = snapshot.ask(statement, most=MAX_ROWS, count_seconds=math.inf)
+    word, argument = command_of(statement) or ("", "")
+    if word == "describe" and (relation := called(snapshot.relations(), argument)):
+        say_relation(relation)  # as in the shell, with what its columns mean
+        return
+    answer = stoppable(
+        snapshot.interrupt, lambda: snapshot.ask(statement, most=MAX_ROWS, count_seconds=math.inf), is_all=True
+    )
     say_answer(answer.columns, answer.rows, hint="--format csv or json gives all")
     total = answer.total
     note(
         counted(total, "row") + (f", the first {MAX_ROWS:,} shown; --format csv gives all" if total > MAX_ROWS else "")
     )
-
-
-def _lines(path: Path, statement: str, format: str, folders: Sequence[Path]) -> Iterator[str]:  # noqa: A002
-    """Yield lines of CSV or JSON, to be made fit for a terminal."""
-    import io
-
-    from warehouse import query
-
-    held = io.BytesIO()
-    query.write(path, statement, held, format, folders=folders)
-    yield from held.getvalue().decode("utf-8", "replace").splitlines()

@@ -47,14 +47,15 @@ def status(
 
 
 def _say_status(settings: facts.Config, *, json: bool) -> int:
-    files = landed.by_file(landed.exports(settings))
+    pieces = landed.exports(settings)
+    files = landed.by_file(pieces)
     formats = landed.by_format(files)
     last = _last_build(settings)
     assumed = flags(settings) if last else []
     late = [*pulls.problems(settings), *pulls.overdue(settings)]
     warnings = [*landed.without_jobs(files), *late, *(doubts(settings) if last else [])]
-    present, gone = landed.apart(settings, files)
-    bad, notes = [f for f in present if f["status"] != "loaded"], landed.facts_of_gone(gone)
+    present, past = landed.apart(settings, pieces)
+    bad, notes = [f for f in present if f["status"] != "loaded"], landed.facts_of_past(past)
     if json:
         found = {"formats": formats, "not_loaded": bad, "build": last, "flags": assumed}
         say_json(found | {"warnings": warnings, "notes": notes})

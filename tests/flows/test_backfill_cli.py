@@ -115,6 +115,7 @@ def test_a_file_that_no_parser_knows_is_a_warning_as_it_is_for_ingest(home: Path
         ((*JANUARY, "--max-active", "0"), "write 1 to 32"),
         (("--start", "0001-01-01", "--end", "9999-12-31"), "there is no day after it"),
         (("--start", "0001-01-01", "--end", "9999-12-30"), "windows; write a later --start"),
+        (("--start", "2026-01-01", "--end", "9999-12-30"), "windows; write an earlier --end"),
         ((*JANUARY, "--reprocess", "some"), "some"),
         ((), "--start"),
     ],

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flows import pipeline
 from tests.flows.backfill_help import (
     COMMAND,
     DAILY,
@@ -27,6 +28,7 @@ from tests.flows.backfill_help import (
     worked_on,
     write,
 )
+from tests.flows.command_help import Command, until
 from tests.flows.ingest_help import ROOT, check_balance, ids
 from tests.flows.ingest_help import rows as lake_rows
 from transforms import lake
@@ -83,6 +85,65 @@ def test_all_asks_again_and_the_rows_stay_the_same(tmp_path: Path) -> None:
     assert lake_rows(tmp_path) == before
 
 
+def set_aside(home: Path) -> int:
+    return len(list((home / "data/quarantine/landing/pulled").glob("*.zst")))
+
+
+def test_asked_again_what_a_command_prints_takes_the_place_of_what_it_printed(tmp_path: Path) -> None:
+    """Who mends a wrong filter in a command, and has all windows asked again, is rid of the wrong rows: also after an ingest."""
+    asking(tmp_path, PRINTS.replace('"$1" "$1"', '"wrong-$1" "$1"'))
+    backfilled(tmp_path, COMMAND)
+    asking(tmp_path, PRINTS)
+    report = backfilled(tmp_path, COMMAND, reprocess="all")
+    assert not report.failed
+    assert ids(tmp_path) == [f"2026-01-0{d}T00:00:00Z" for d in range(1, 8)]
+    assert "7 files with former outputs of commands were replaced" in report.notes[-1]
+    assert set_aside(tmp_path) == 7
+    check_balance(tmp_path)
+    pipeline.ingest(config(tmp_path, COMMAND), until=at(8))
+    assert len(ids(tmp_path)) == 7
+    assert backfilled(tmp_path, COMMAND, reprocess="all").notes == [], "the same output again replaces nothing"
+
+
+def test_what_was_replaced_can_be_put_back(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS.replace('"$1" "$1"', '"former-$1" "$1"'))
+    backfilled(tmp_path, COMMAND)
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND, reprocess="all")
+    for path in (tmp_path / "data/quarantine/landing/pulled").iterdir():
+        path.rename(tmp_path / "data/landing/pulled" / path.name)
+    pipeline.ingest(config(tmp_path, COMMAND), until=at(8))
+    assert len(ids(tmp_path)) == 14
+
+
+def test_a_command_that_now_tells_nothing_takes_nothing_away(tmp_path: Path) -> None:
+    """A system that keeps a year answers with nothing for what is older: what it told in time is the only copy."""
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND)
+    asking(tmp_path, f'case "$1" in 2026-01-0[1-5]*) ;; *) {PRINTS};; esac')
+    report = backfilled(tmp_path, COMMAND, reprocess="all")
+    assert not report.failed
+    assert len(ids(tmp_path)) == 7
+    assert "5 files with former outputs of commands, and their rows, stay" in report.notes[-1]
+    assert set_aside(tmp_path) == 0
+
+
+def test_output_that_cannot_be_read_takes_nothing_away(tmp_path: Path) -> None:
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND)
+    asking(tmp_path, "echo 'no such cluster'")
+    backfilled(tmp_path, COMMAND, reprocess="all")
+    assert len(ids(tmp_path)) == 7
+    assert set_aside(tmp_path) == 0
+
+
+def test_another_command_takes_the_place_of_the_former(tmp_path: Path) -> None:
+    asking(tmp_path, f'case "$2" in -v) {PRINTS};; *) {PRINTS.replace(chr(34) + "$1" + chr(34), "wrong", 1)};; esac')
+    backfilled(tmp_path, COMMAND)
+    backfilled(tmp_path, COMMAND.replace('"{start_utc}"', '"{start_utc}", "-v"'))
+    assert ids(tmp_path) == [f"2026-01-0{d}T00:00:00Z" for d in range(1, 8)]
+
+
 def test_another_command_is_asked_for_what_the_former_printed(tmp_path: Path) -> None:
     asking(tmp_path, PRINTS)
     backfilled(tmp_path, COMMAND)
@@ -129,7 +190,11 @@ def distinct(home: Path) -> set[tuple[object, ...]]:
     return {tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in frame.rows()}
 
 
-def test_ctrl_c_ends_the_commands_that_run_and_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_the_commands_that_run_and_loses_nothing(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """Ctrl-C, `kill`, a terminal that is closed: what a command started would else run on with nobody to limit its time."""
     asking(tmp_path, f'case "$1" in 2026-01-0[1-3]*) {PRINTS};; *) echo $$ >> pids; exec sleep 60;; esac')
     config(tmp_path, COMMAND)
     command = [sys.executable, "-m", "flows.cli", "backfill", "--here", "--start", "2026-01-01", "--end", "2026-01-07"]
@@ -142,9 +207,9 @@ def test_ctrl_c_ends_the_commands_that_run_and_loses_nothing(tmp_path: Path) -> 
             assert time.monotonic() < deadline
             time.sleep(0.05)
         time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.communicate(timeout=30)[1]
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "run the command again to go on" in said
     for pid in (tmp_path / "pids").read_text().split():
         assert not Path(f"/proc/{pid}").exists(), "nothing of it runs on"
@@ -152,3 +217,17 @@ def test_ctrl_c_ends_the_commands_that_run_and_loses_nothing(tmp_path: Path) -> 
     (tmp_path / "asked").unlink()
     assert len(backfilled(tmp_path, COMMAND, reprocess="failed").outcomes) == 4
     assert sorted(asked(tmp_path)) == [f"2026-01-0{d}" for d in (4, 5, 6, 7)]
+
+
+@pytest.mark.parametrize("word", ["ingest", "run"])
+def test_sigterm_ends_what_other_commands_ask_too(tmp_path: Path, word: str) -> None:
+    asking(tmp_path, "trap '' TERM; echo $$ >> pids; sleep 60")  # one that does not end when it is asked to
+    config(tmp_path, COMMAND)
+    command = Command(tmp_path, word)
+    until(lambda: (tmp_path / "pids").exists() and bool((tmp_path / "pids").read_text().strip()))
+    command.process.send_signal(signal.SIGTERM)
+    command.process.send_signal(signal.SIGTERM)  # the second leaves the ending alone that is under way
+    assert command.ended() == 143
+    assert "stopped; nothing published is touched" in command.output
+    (pid,) = (tmp_path / "pids").read_text().split()
+    assert not Path(f"/proc/{pid}").exists(), "nothing of it runs on"

@@ -55,6 +55,19 @@ def test_a_rollback_is_said_and_how_it_ends(goodput: Goodput, home: Path) -> Non
     assert goodput("builds", *config).err == ""
 
 
+def test_where_the_published_build_is_gone_readers_are_told_of_those_that_are_kept(
+    goodput: Goodput, home: Path
+) -> None:
+    config = ["--config", home / "goodput.toml"]
+    (home / "data/builds" / f"{LATER}.duckdb").unlink()
+    for command in ("report", "interruptions"):
+        said = goodput(command, *config).err
+        assert f"`goodput rollback {EARLIER} " in said
+        assert "goodput run" not in said
+    assert goodput("rollback", EARLIER, *config).code == 0, "what was advised helps"
+    assert goodput("interruptions", *config).code == 0
+
+
 def test_a_build_that_was_never_published_is_no_rollback(goodput: Goodput, home: Path) -> None:
     data = home / "data"
     publish.switch(data, publish.folder_of(data) / f"{EARLIER}.duckdb")
@@ -91,6 +104,39 @@ def test_diff_of_named_builds_the_other_way_round(goodput: Goodput, home: Path) 
     config = ["--config", home / "goodput.toml"]
     told = json.loads(goodput("diff", LATER, "20260101", "--json", *config).out)
     assert [row["change"] for row in told["interruptions"]] == ["gone", "changed", "changed"]
+
+
+def test_diff_tells_what_the_same_interruptions_cost_before_and_now(
+    goodput: Goodput, tmp_path: Path, demo_folder: Path
+) -> None:
+    """With a longer checkpoint interval the earlier build assumed more lost work: an hour of GPUs more, and less training."""
+    two_builds(
+        tmp_path,
+        demo_folder,
+        "update marts.interruptions set lost_gpu_seconds = lost_gpu_seconds + 3600, "
+        "lost_work_gpu_seconds = lost_work_gpu_seconds + 3600 "
+        "where interruption_id = (select min(interruption_id) from marts.interruptions)",
+        "update marts.runs set effective_training_time = effective_training_time - 0.02",
+    )
+    config = ["--config", tmp_path / "goodput.toml"]
+    cost = json.loads(goodput("diff", "--json", *config).out)["cost"]
+    for part in ("lost", "held"):
+        assert cost[f"old_{part}_gpu_seconds"] == cost[f"new_{part}_gpu_seconds"] + 3600
+    assert [round(r["new_effective_training_time"] - r["old_effective_training_time"], 6) for r in cost["runs"]] == [
+        0.02
+    ] * cost["number_of_runs"]
+    out = goodput("diff", *config).out
+    assert "both tell the same interruptions, with the same verdicts\n" in out
+    was, now = (f"{cost[f'{side}_lost_gpu_seconds'] / 3600:,.2f}" for side in ("old", "new"))
+    assert f"GPU-hours lost: {was} before, {now} now; on GPUs held: " in out
+    share = cost["runs"][0]
+    assert f"{share['old_effective_training_time']:.2%} before, {share['new_effective_training_time']:.2%} now" in out
+
+
+def test_diff_is_silent_about_costs_that_are_the_same(goodput: Goodput, tmp_path: Path, demo_folder: Path) -> None:
+    two_builds(tmp_path, demo_folder, "update marts.interruptions set lost_gpu_seconds = lost_gpu_seconds")
+    ran = goodput("diff", "--config", tmp_path / "goodput.toml")
+    assert ran.out == "both tell the same interruptions, with the same verdicts\n"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -273,7 +274,7 @@ def test_what_failed_and_is_gone_is_a_fact_and_no_problem(goodput: Goodput, tmp_
     ran = goodput("check", *site)
     assert (ran.code, "1 rejected = " in ran.out, ran.out.endswith("; no problems\n")) == (0, True, True)
     assert (
-        "1 unreadable export and 1 rejected line are of files that are gone or that no source matches any more"
+        "1 unreadable export and 1 rejected line are of files that are gone, hold something newer, or are matched by no source"
         in ran.err
     )
     (told,) = json.loads(goodput("check", "--json", *site).out)["notes"]
@@ -288,6 +289,43 @@ def test_what_failed_and_is_gone_is_a_fact_and_no_problem(goodput: Goodput, tmp_
     assert (ran.code, "2 of 2 files read; 1 more that could not be read is gone since" in ran.out) == (0, True)
     rejects = json.loads(goodput("sql", "select line, text from ops.rejects", "--format", "json", *site).out)
     assert rejects == [{"line": 2, "text": "nonsense|x"}]
+
+
+def test_what_a_newer_file_of_the_same_name_took_the_place_of_is_a_fact(goodput: Goodput, tmp_path: Path) -> None:
+    """Names come again as logs rotate: what the path holds now counts, and only once all of it was read."""
+    header = "JobID|JobIDRaw|Cluster|JobName|User|State|Submit|Start|End|NodeList\n"
+    row = "{0}|{0}|c|a|u|COMPLETED|2026-05-04T01:00:00|2026-05-04T01:00:00|2026-05-04T02:00:00|n1\n"
+    export = tmp_path / "sacct.4.gz"
+    config = tmp_path / "goodput.toml"
+    config.write_text('[clusters.c]\nzone = "UTC"\n[[sources]]\npath = "*.gz"\n')
+    site = ["--config", str(config)]
+
+    def holds(data: bytes) -> tuple[int, str, str]:
+        export.write_bytes(data)
+        goodput("run", *site)
+        ran = goodput("check", *site)
+        return ran.code, ran.out, ran.err
+
+    code, out, err = holds(gzip.compress((header + "nonsense|x\n").encode()))
+    assert (code, "1 line rejected" in err) == (1, True)
+
+    whole = gzip.compress((header + row.format(2) + row.format(3)).encode())
+    code, out, err = holds(whole[:-12])
+    assert code == 1, "the newer one could not be read in full: nothing is settled"
+
+    code, out, err = holds(whole)
+    assert (code, "1 rejected = " in out, out.endswith("; no problems\n")) == (0, True, True), "counted, and no problem"
+    assert "1 rejected line is of a file that is gone, holds something newer" in err
+    assert "no problem now" in goodput("status", *site).err
+    ran = goodput("doctor", *site)
+    assert (ran.code, "1 of 1 file read" in ran.out) == (0, True), "one file, whatever it held"
+    rejects = json.loads(goodput("sql", "select text from ops.rejects", "--format", "json", *site).out)
+    assert rejects == [{"text": "nonsense|x"}]
+
+    code, out, err = holds(gzip.compress((header + row.format(4) + "worse|y\n").encode()))
+    assert (code, err.count("sacct.4.gz: 1 line rejected")) == (1, 1), (
+        "its own rejected line counts, the old one does not"
+    )
 
 
 def test_what_run_warns_of_is_asked_in_one_session(demo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,7 +356,10 @@ def test_a_newer_storage_version_is_a_warning() -> None:
 def test_a_build_that_is_not_the_newest_is_told(look: Callable[[], tuple[int, Found]], home: Path) -> None:
     link = home / "data" / "warehouse.duckdb"
     shutil.copy(link.resolve(), link.resolve().with_name("29991231T000000000000Z.duckdb"))
-    assert "not the newest build" in text_of(look()[1], "warning", "build")
+    told = text_of(look()[1], "warning", "build")
+    assert "not the newest build" in told
+    assert "`goodput rollback 29991231T000000000000Z " in told
+    assert "`goodput build --force " in told, "without it there is nothing new, so nothing is built"
 
 
 def test_the_usual_interval_is_that_between_rounds_of_collecting() -> None:

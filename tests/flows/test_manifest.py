@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +127,49 @@ def test_a_damaged_manifest_is_named(tmp_path: Path, content: bytes, message: st
         return
     with pytest.raises(ManifestError, match=message), opened(tmp_path):
         pass
+
+
+@contextmanager
+def another_user() -> Iterator[Path]:
+    """Yield a folder with a manifest that this process, as another user, may not read."""
+    with tempfile.TemporaryDirectory() as made:  # below the tests' own folder another user may not even look
+        folder = Path(made)
+        folder.chmod(0o755)
+        with opened(folder):
+            pass
+        (folder / FILE_NAME).chmod(0)
+        me = os.geteuid()
+        if me == 0:
+            os.seteuid(65534)
+        try:
+            yield folder
+        finally:
+            os.seteuid(me)
+
+
+@pytest.mark.parametrize("way", [opened, opened_to_read])
+def test_a_manifest_that_may_not_be_read_is_not_called_damaged(
+    way: Callable[[Path], AbstractContextManager[Manifest | None]],
+) -> None:
+    """Who then restores a backup loses what was read since."""
+    with another_user() as folder, pytest.raises(ManifestError) as error, way(folder):
+        pass
+    assert "permission denied" in str(error.value)
+    assert "restore" not in str(error.value)
+
+
+def test_a_manifest_that_another_program_holds_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path):
+        pass
+    connect = sqlite3.connect
+    monkeypatch.setattr("flows.manifest.sqlite3.connect", lambda *a, **kw: connect(*a, **kw | {"timeout": 0.05}))
+    with closing(connect(tmp_path / FILE_NAME, isolation_level=None)) as other:
+        other.execute("begin exclusive")
+        with pytest.raises(ManifestError) as error, opened_to_read(tmp_path):
+            pass
+    assert "is held by another program" in str(error.value)
 
 
 def test_a_manifest_of_a_newer_program_is_refused(tmp_path: Path) -> None:

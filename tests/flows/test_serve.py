@@ -26,7 +26,8 @@ pytestmark = pytest.mark.slow
 class Served:
     """A configuration and the port it is served on."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, home: Path | None = None) -> None:
+        self._home = {} if home is None else {"PREFECT_HOME": str(home)}
         self.config, self.port, self.log = demo.prepare(folder / "demo"), free_port(), folder / "serve.log"
         self.warehouse = self.config.parent / "data" / "warehouse.duckdb"
 
@@ -34,7 +35,7 @@ class Served:
     def started(self) -> Iterator[subprocess.Popen[bytes]]:
         """Serve until it says that it does; kill it in the end where the test has not."""
         env = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")}
-        env |= {"PREFECT_RUNNER_POLL_FREQUENCY": "2", "PYTHONWARNINGS": "default"}
+        env |= {"PREFECT_RUNNER_POLL_FREQUENCY": "2", "PYTHONWARNINGS": "default"} | self._home
         command = [sys.executable, "-m", "flows.cli", "serve", "--config", str(self.config), "--port", str(self.port)]
         with self.log.open("wb") as log:
             child = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
@@ -106,3 +107,24 @@ def test_serve_is_all_that_one_machine_needs(tmp_path: Path) -> None:
     alone = demo.prepare(tmp_path / "alone" / "demo")
     assert execute(["run", "--config", str(alone)]) == 0
     assert digest(served.warehouse) == digest(alone.parent / "data" / "warehouse.duckdb")
+
+
+def test_a_data_folder_that_vanishes_is_not_made_anew(tmp_path: Path) -> None:
+    """A volume that is no longer mounted: else runs would be green, and fill the disk below."""
+    served = Served(tmp_path, home=tmp_path / "prefect")
+    with served.started():
+        eventually(served.is_published, f"it ingests and builds: {served.said()}", 180)
+        data = served.config.parent / "data"
+        data.rename(tmp_path / "unmounted")
+        data.mkdir()
+        (ingest,) = (d["id"] for d in served.post("/deployments/filter") if d["name"] and "ingest" in d["entrypoint"])
+        run = served.post(f"/deployments/{ingest}/create_flow_run")["id"]
+
+        def ended() -> Any:
+            found = {r["id"]: r["state"] for r in served.post("/flow_runs/filter")}
+            return found[run] if found[run]["type"] in ("FAILED", "COMPLETED", "CRASHED") else None
+
+        state = eventually(ended, "the run ends", 120)
+        assert state["type"] == "FAILED"
+        assert "is another one than `goodput serve` began with" in state["message"]
+        assert list(data.iterdir()) == [], "nothing was written"

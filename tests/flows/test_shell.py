@@ -55,6 +55,7 @@ def test_mistakes_are_told_in_short_and_the_shell_goes_on(demo_folder: Path, tmp
         assert "`describe TABLE`" in at.ask("select label_ from marts.interruptions;", "error: ")
         assert "--allow-files FOLDER" in at.ask("from read_csv('/etc/passwd');", "error: ")
         assert "no table runz; did you mean marts.runs or settings.runs?" in at.ask("describe runz", "no table")
+        assert "describe what?" in at.ask("describe", "error: ")
         assert "no such word: descibe; `describe`?" in at.ask(".descibe runs", "error: ")
         assert re.search(r"five\s*\n\s*5\b", at.ask("select 5 as five;"))
         assert "Traceback" not in at.raw

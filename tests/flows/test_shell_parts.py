@@ -40,6 +40,8 @@ def offered(completer: SqlCompleter, text: str) -> dict[str, str]:
         (".describe runs", ("describe", "runs")),
         ("describe marts.runs;", ("describe", "marts.runs")),
         ("describe select 1;", None),
+        ("describe", ("describe", "")),
+        ("describe;", ("describe", "")),
         ("questions 3", ("questions", "3")),
         (".nonsense", ("nonsense", "")),
         (".exit", ("quit", "")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.flows.terminal_help import Terminal
+from warehouse import publish
 
 Goodput = Callable[..., Any]
 
@@ -102,3 +104,24 @@ def test_the_warehouses_own_folder_is_never_opened(goodput: Goodput, demo_folder
     assert (ran.code, ran.out) == (2, "")
     assert "no such folder" in ran.err
     assert list(tmp_path.iterdir()) == [link]
+
+
+def test_parts_of_it_that_lie_elsewhere_are_never_opened_either(
+    goodput: Goodput, demo_folder: Path, tmp_path: Path
+) -> None:
+    """Lake, builds and outputs of commands are often links to larger volumes."""
+    home, other = tmp_path / "home", tmp_path / "other"
+    (home / "data/lake").mkdir(parents=True)
+    for name in ("builds", "landing", "lake/log_events"):
+        (other / name).mkdir(parents=True)
+        (home / "data" / name).symlink_to(other / name)
+    (other / "mine").mkdir()
+    (home / "goodput.toml").write_text((demo_folder / "goodput.toml").read_text())
+    shutil.copy(publish.published(demo_folder / "data"), other / "builds/20260101T000000000000Z.duckdb")
+    (home / "data/warehouse.duckdb").symlink_to("builds/20260101T000000000000Z.duckdb")
+    config = ("--config", home / "goodput.toml")
+    for folder in (other / "builds", other / "landing", other / "lake/log_events", other / "lake", other):
+        ran = goodput("sql", "select 1", "--allow-files", folder, *config)
+        assert (ran.code, ran.out) == (2, ""), folder
+        assert "name a folder apart from it" in ran.err
+    assert goodput("sql", "select 1 as one", "--allow-files", other / "mine", *config).code == 0

@@ -128,6 +128,25 @@ def test_without_header_or_columns_the_error_says_what_to_set() -> None:
         read(LINE, Context(CTX.collected_at, "c1", zone="UTC", columns=("User", "State")))
 
 
+def test_what_stands_in_the_place_of_a_header_is_shown() -> None:
+    """A collector that failed leaves the message of sacct in the file: who reads it knows what to mend."""
+    with pytest.raises(UnreadableExportError, match="it begins with 'slurm_load_jobs error: Unable to contact slurm"):
+        read("\nslurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")
+    with pytest.raises(UnreadableExportError, match=r"it begins with 'x{120}'\.\.\.: ") as told:
+        read("x" * 5_000 + "\n")
+    assert len(str(told.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "text", ['{\n  "jobs": [\n    {', '{"meta": {"plugin": {}}, "jobs": []}\n', '\n{ "jobs" : []}']
+)
+def test_json_of_sacct_is_called_so(text: str) -> None:
+    with pytest.raises(
+        UnreadableExportError, match=r"JSON of sacct, which is not read: export with `sacct --parsable2`"
+    ):
+        read(text)
+
+
 def test_a_later_piece_finds_its_header_in_the_head() -> None:
     data = (HEADER + LINE).encode()
     stream = ExportStream(io.BytesIO(LINE.encode()), head=data, first_line=3, byte_offset=len(data))

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from warehouse import publish, query
+from warehouse.console import Snapshot
 from warehouse.query import QueryError
 
 from .conftest import Build
@@ -31,7 +32,8 @@ def link(make: Build, data: Path) -> Path:
 
 def written(link: Path, sql: str, format: str) -> bytes:  # noqa: A002
     out = io.BytesIO()
-    query.write(link, sql, out, format)
+    with Snapshot(link) as snapshot:
+        snapshot.write(sql, out, format)
     return out.getvalue()
 
 
@@ -79,6 +81,63 @@ def test_parquet_keeps_the_types(link: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select 1 as a, 2 as b, 3 as A, 4 as a",
+        "select l.*, r.*, s.* from (select 1 as a, 2 as b) as l, (select 3 as A) as r, (select 4 as a) as s",
+    ],
+)
+def test_columns_of_one_name_keep_their_own_values(link: Path, format: str, sql: str) -> None:  # noqa: A002
+    """SQL ignores the case of names: taken by name, the second column would show the first one's values."""
+    body = written(link, sql, format)
+    if format == "csv":
+        header, line = csv.reader(io.StringIO(body.decode()))
+        row = dict(zip(header, map(int, line), strict=True))
+    elif format == "json":
+        (row,) = json.loads(body)
+    else:
+        (row,) = pyarrow.parquet.read_table(io.BytesIO(body)).to_pylist()
+    assert row == {"a": 1, "b": 2, "A (2)": 3, "a (3)": 4}
+
+
+def test_json_has_null_for_what_it_has_no_number_for(link: Path) -> None:
+    sql = r"""select 'nan'::double as a, '-inf'::float as b, ['inf'::double, 1] as c, map {'nan'::double: 2} as d,
+        'a "NaN" \" -Infinity' as e, {'NaN': 'Infinity'} as f, 'nan'::double as "NaN", 0.5::double as g"""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    (row,) = json.loads(written(link, sql, "json"), parse_constant=refuse)
+    assert (row["a"], row["b"], row["c"], row["d"], row["NaN"], row["g"]) == (
+        None,
+        None,
+        [None, 1],
+        {"nan": 2},
+        None,
+        0.5,
+    )
+    assert (row["e"], row["f"]) == (r'a "NaN" \" -Infinity', {"NaN": "Infinity"})  # texts are texts
+    _, line = csv.reader(
+        io.StringIO(written(link, "select ['nan'::double, 1] as c, 'nan'::double as x", "csv").decode())
+    )
+    assert line == ["[null,1.0]", "nan"]  # nested values are JSON there too
+
+
+def test_lists_of_numbers_are_json_in_csv(link: Path) -> None:
+    _, line = csv.reader(
+        io.StringIO(written(link, "select [1.5::double] as x, [0.1::decimal(2, 1)] as y", "csv").decode())
+    )
+    assert line == ["[1.5]", "[0.1]"]
+
+
+def test_parquet_has_as_text_what_it_has_no_type_for(link: Path) -> None:
+    sql = "select interval 3 days as a, [interval 1 day] as b, timetz '12:00:00+02' as c, '101'::bit as d, 1 as n"
+    (row,) = pyarrow.parquet.read_table(io.BytesIO(written(link, sql, "parquet"))).to_pylist()
+    assert row == {"a": "3 days", "b": "[1 day]", "c": "12:00:00+02", "d": "101", "n": 1}
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet"])
 def test_answers_longer_than_a_batch_are_whole(link: Path, format: str) -> None:  # noqa: A002
     body = written(link, "select n from marts.many order by n", format)
     if format == "csv":
@@ -103,8 +162,3 @@ def test_errors_are_duckdbs_own_words_also_while_reading(link: Path) -> None:
         query.query(link, "select if(n = 24999, 'x', '1')::int from marts.many") as reader,
     ):
         reader.read_all()
-
-
-def test_an_unknown_format_is_refused(link: Path) -> None:
-    with pytest.raises(ValueError, match="csv, json, parquet"):
-        written(link, "select 1", "xlsx")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,22 @@ def snapshot(link: Path) -> Iterator[Snapshot]:
         yield opened
 
 
-def test_rows_are_by_position_names_may_be_alike(snapshot: Snapshot) -> None:
-    answer = snapshot.ask("select 1 as a, 2 as a", most=9, count_seconds=0)
-    assert (answer.columns, answer.rows) == (("a", "a"), [(1, 2)])
-    answer = snapshot.ask("select interval 3 days as i, '101'::bit as b, 1 as n", most=9, count_seconds=0)
-    assert (answer.columns, answer.rows) == (("i", "b", "n"), [("3 days", "101", 1)])
+def test_rows_are_by_position_under_distinct_names(snapshot: Snapshot) -> None:
+    answer = snapshot.ask("select 1 as a, 2 as a, 3 as A", most=9, count_seconds=0)
+    assert (answer.columns, answer.rows) == (("a", "a (2)", "A (3)"), [(1, 2, 3)])
+    answer = snapshot.ask("select interval 3 days as i, '101'::bit as b, 1 as i", most=9, count_seconds=0)
+    assert (answer.columns, answer.rows) == (("i", "b", "i (2)"), [("3 days", "101", 1)])
+
+
+def test_times_lose_nothing(snapshot: Snapshot) -> None:
+    """Python has no nanoseconds, no 24:00:00, and Arrow no offset of a time of day: those are as DuckDB writes them."""
+    sql = (
+        "select '2026-03-01 12:00:00.123456789'::timestamp_ns as a, timetz '12:00:00+02' as b, time '24:00:00' as c, "
+        "[time '24:00:00'] as d, timestamptz '2026-03-01 12:00:00+00' as e"
+    )
+    ((*texts, moment),) = snapshot.ask(sql, most=1, count_seconds=0).rows
+    assert texts == ["2026-03-01 12:00:00.123456789", "12:00:00+02", "24:00:00", "['24:00:00']"]
+    assert moment == datetime(2026, 3, 1, 12, tzinfo=UTC)  # what Python has stays a value
 
 
 def test_times_that_python_has_none_for_are_said_in_words(snapshot: Snapshot) -> None:

@@ -39,7 +39,9 @@ def test_a_model_runs_after_all_it_selects_from(write_models: WriteModels) -> No
 def test_what_was_remembered_wrongly_is_parsed_anew(text: str, write_models: WriteModels, tmp_path: Path) -> None:
     memory = tmp_path / "memory.json"
     memory.write_text(text)
-    models = write_models({"marts/a": "-- One row per n.\n-- Slice: n\nselect n from staging.b", "staging/b": "select 1 as n"})
+    models = write_models(
+        {"marts/a": "-- One row per n.\n-- Slice: n\nselect n from staging.b", "staging/b": "select 1 as n"}
+    )
     found = runner.load(models, memory)
     assert runner.load(models, memory) == found == runner.load(models)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from transforms.foreign import foreign
 from transforms.outcome import Context, MissingSettingError, Parsed, Reject, UnreadableExportError
 from transforms.parsing.attempts import host_lists
 from transforms.parsing.sacct_columns import Layout, configured_layout, read_header
@@ -23,6 +24,7 @@ from transforms.tables import HOST_LISTS, JOB_ATTEMPTS, UTC
 
 CHUNK_BYTES = 16 << 20
 _HEADER_WITHIN = 20
+_SHOWN = 120
 _MAX_SECTION_LINES = 400_000
 _MAX_LAYOUTS = 1000
 _TYPISTS = 2
@@ -31,6 +33,19 @@ _MAX_SEEN = 200_000
 
 def _first_lines(head: bytes) -> list[str]:
     return head.decode("utf-8", "replace").split("\n")[:_HEADER_WITHIN]
+
+
+def _no_header(head: bytes) -> str:
+    """Return what to do about an export without a header, and how it begins: often that is a message of sacct's own."""
+    if told := foreign(head):
+        return told
+    first = next((line.strip() for line in _first_lines(head) if line.strip()), "")
+    shown = repr(first[:_SHOWN]) + ("..." if len(first) > _SHOWN else "")
+    return (
+        f"no header of sacct in the first lines, it begins with {shown}: if that is a message of sacct, export again once it "
+        "works; else export with a header (without -n), or set `columns` on the source to the names after --format, for "
+        'example columns = ["JobID", "State", "Start", "End"]'
+    )
 
 
 def sniff(head: bytes) -> bool:
@@ -119,10 +134,7 @@ class _Export:
             if found is not None:
                 return found
         if not self.ctx.columns:
-            raise UnreadableExportError(
-                "no header of sacct in the first lines: export with a header (without -n), or set `columns` on the source "
-                'to the names after --format, for example columns = ["JobID", "State", "Start", "End"]'
-            )
+            raise UnreadableExportError(_no_header(head))
         layout = configured_layout(self.ctx.columns, self.ctx.delimiter, head.decode("utf-8", "replace"))
         if "job_id" not in layout.wanted:
             raise UnreadableExportError(

@@ -169,10 +169,12 @@ def carry_out(
     finally:
         ahead.stop()
     work.end()
+    patience = max(PATIENCE_SECONDS, wait_seconds)
+    if pipeline.is_lacking(config):
+        pipeline.ingest(config, secrets=secrets, wait_seconds=patience, on_wait=on_wait)
+        work.report.notes.append("parts of the lake were damaged: what stood in them was read again from all exports")
     if build:
-        work.report.build = pipeline.build(
-            config, progress=build_progress, wait_seconds=max(PATIENCE_SECONDS, wait_seconds), on_wait=on_wait
-        )
+        work.report.build = pipeline.build(config, progress=build_progress, wait_seconds=patience, on_wait=on_wait)
     return work.report
 
 

@@ -207,6 +207,16 @@ def inputs_of(config: Config, manifest: Manifest) -> Inputs:
     )
 
 
+def is_lacking(config: Config) -> bool:
+    """Tell whether the lake lacks rows that an ingest may bring back; writes nothing.
+
+    Raises:
+        ManifestError: the manifest is damaged or missing.
+    """
+    with opened_to_read(config.data) as manifest:
+        return manifest is not None and lacking(config, manifest) is not None
+
+
 def needs_build(config: Config) -> bool:
     """Tell whether a build would hold something else than the newest one; writes nothing, and waits for nobody.
 

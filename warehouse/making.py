@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -223,8 +222,6 @@ class Maker:
 
 def _close(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("use memory")
-    with ThreadPoolExecutor(2, "checkpoint") as pool:
-        for _ in pool.map(lambda catalog: con.cursor().execute(f"checkpoint {catalog}"), ("work", "build")):
-            pass
     for catalog in ("work", "build"):
+        con.execute(f"checkpoint {catalog}")
         con.execute(f"detach {catalog}")

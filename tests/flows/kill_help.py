@@ -133,6 +133,8 @@ class Site:
         may_be |= {Path(p).relative_to(self.data).as_posix() for p in read if p.startswith(f"{self.data}/landing/")}
         there = {p.relative_to(self.data).as_posix() for p in self.data.rglob("*") if p.is_symlink() or not p.is_dir()}
         there |= {p.relative_to(self.data).as_posix() for p in publish.folder_of(self.data).iterdir()}
+        # What a killed backfill had been told is set aside when the next one is told it again.
+        may_be |= {p for p in there if p.startswith("quarantine/landing/")}
         return sorted(there - owned - may_be) + [f"no {p}" for p in sorted(owned - there)]
 
     def damage(self) -> list[lake.Damage]:

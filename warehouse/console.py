@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from warehouse import publish
-from warehouse.formats import BATCH_ROWS, FORMATS
+from warehouse.formats import FORMATS
 from warehouse.query import answering
 from warehouse.session import PUBLISHED_SCHEMAS, identifier, reading
 from warehouse.statements import split
-from warehouse.values import printable, tuples
+from warehouse.values import BATCH_ROWS, printable, tuples
 
 FEW = 60
 """Columns of more different values than this are not offered value by value."""

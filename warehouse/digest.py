@@ -8,8 +8,9 @@ from pathlib import Path
 import duckdb
 
 from warehouse import publish
-from warehouse.formats import BATCH_ROWS, objects
+from warehouse.formats import objects
 from warehouse.session import DamagedBuildError, identifier, reading
+from warehouse.values import BATCH_ROWS
 
 
 def digest(path: Path, schema: str = "marts") -> dict[str, str]:

@@ -14,10 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from warehouse.session import identifier
-from warehouse.values import by_position, distinct
-
-BATCH_ROWS = 1000
-"""Few, as long texts count too: Arrow holds at most 2 GB of one column in a batch."""
+from warehouse.values import BATCH_ROWS, by_position, distinct
 
 _NO_PARQUET = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
 """Types, also within nested ones, that Parquet has not, or not without loss."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -132,10 +133,19 @@ def rows_table(con: duckdb.DuckDBPyConnection, schema: str, table: Table, rows: 
         unknown = {key for row in rows for key in row} - set(table.schema)
         if unknown:
             raise KeyError(f"{schema}.{table.name}: undeclared columns {sorted(unknown)}; declare them in inputs.py")
-        frame = pl.DataFrame([dict(r) for r in rows], schema=table.schema).to_arrow()
-        con.register("given_rows", frame)
+        con.register("given_rows", _Stream(pl.DataFrame([dict(r) for r in rows], schema=table.schema)))
         con.execute(f"insert into {name} select * from given_rows")
         con.unregister("given_rows")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A frame that DuckDB reads by Arrow's C interface; pyarrow, which it would load for it, takes a while."""
+
+    frame: pl.DataFrame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -179,17 +180,23 @@ class Maker:
     def _finish(
         self, con: duckdb.DuckDBPyConnection, files: Files, rows: dict[str, int], made_from: str | None
     ) -> Made:
-        """Write what tells of the build itself, check it, and close its files."""
-        self._record(con, files.final.stem, rows, made_from)
-        if "marts.interruptions" in self.models:
-            link = publish.link_of(files.final.parent.parent)
-            changes.record(con, link.resolve() if link.exists() else None, files.final.stem, self.started_at)
-        self._timed("comments", lambda: dictionary.comment(con, self.models, {"ops.builds"} if made_from else None))
-        failed = self._timed("checks", lambda: tuple(checks.run(con, self.check_files)))
-        if not failed:
-            if self.inputs.parts is not None:
-                lake_changes.remember(con, self.inputs, {"basis": self.basis, "build_id": files.final.stem})
-            self._timed("files", lambda: _close(con))
+        """Write what tells of the build itself, check it, and close its files.
+
+        What is not published is written meanwhile. It names the build, and is of no use unless that is finished.
+        """
+        if self.inputs.parts is not None:
+            lake_changes.remember(con, self.inputs, {"basis": self.basis, "build_id": files.final.stem})
+        con.execute("use build")  # whoever looks for a table in `work` would hold up its checkpoint
+        with ThreadPoolExecutor(1, "checkpoint") as aside:
+            kept = aside.submit(con.cursor().execute, "checkpoint work")
+            self._record(con, files.final.stem, rows, made_from)
+            if "marts.interruptions" in self.models:
+                link = publish.link_of(files.final.parent.parent)
+                changes.record(con, link.resolve() if link.exists() else None, files.final.stem, self.started_at)
+            self._timed("comments", lambda: dictionary.comment(con, self.models, {"ops.builds"} if made_from else None))
+            failed = self._timed("checks", lambda: tuple(checks.run(con, self.check_files)))
+            if not failed:
+                self._timed("files", lambda: _close(con, kept))
         return Made(rows, failed, made_from)
 
     def _record(
@@ -220,8 +227,10 @@ class Maker:
         return result
 
 
-def _close(con: duckdb.DuckDBPyConnection) -> None:
+def _close(con: duckdb.DuckDBPyConnection, kept: Future[duckdb.DuckDBPyConnection]) -> None:
+    """Write `build`, and let go of both files once `work` is written too."""
     con.execute("use memory")
+    con.execute("checkpoint build")
+    kept.result()
     for catalog in ("work", "build"):
-        con.execute(f"checkpoint {catalog}")
         con.execute(f"detach {catalog}")

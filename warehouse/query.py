@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from warehouse import publish
-from warehouse.formats import BATCH_ROWS
 from warehouse.session import reading
 from warehouse.statements import QueryError, the_only
+from warehouse.values import BATCH_ROWS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Ask", "QueryError", "Values", "answering", "asking", "query", "rows"]
 
@@ -86,9 +89,15 @@ def answering(
         if relation is None:
             relation = con.sql("select 'done' as status where false")
         yield relation
-    except (duckdb.Error, pa.ArrowException) as error:
+    except _refusals() as error:
         raise QueryError(str(error)) from error
     except OSError as error:
         if error.errno is not None:  # a real one, such as a broken pipe; Arrow has none for DuckDB's errors
             raise
         raise QueryError(str(error)) from error
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what DuckDB raises, and Arrow where somebody has loaded it, which takes a while."""
+    arrow = sys.modules.get("pyarrow")
+    return (duckdb.Error, arrow.ArrowException) if arrow else (duckdb.Error,)

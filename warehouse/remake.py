@@ -90,18 +90,19 @@ class Worker:
         target = relation(model.name)
         if not self._find_dirty(part, changed):
             return self._unchanged(model.name)
-        where = self._where(part, "input")
+        where = self._where(part)
+        is_new = not self.fresh.keys().isdisjoint(changed) and self._is_new(part, target, where)
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self.columns[n]]
         hidden = list[tuple[str, str]]()
         try:
             for name in sliced:
-                source = self._come(name, part, target) or self._read(name)
+                source = self._come(name, part, is_new=is_new) or self._read(name)
                 kind = "table" if model.sql.count(name) > 1 else "view"  # not to look for the same rows twice
                 hidden.append((kind, f"{SLICE}{self.number}.{name}"))
                 self.con.execute(f"create {' '.join(hidden[-1])} as {self._rows(source, where)}")
             for name in model.references - set(sliced):
                 self._read(name)
-            return self._change(model, where)
+            return self._change(model, where, is_new=is_new)
         finally:
             for kind, name in hidden:
                 self.con.execute(f"drop {kind} if exists {name}")
@@ -117,17 +118,20 @@ class Worker:
             self._replace(model, "")
         return ALL
 
-    def _come(self, name: str, part: Slice, target: str) -> str | None:
+    def _is_new(self, part: Slice, target: str, where: str) -> bool:
+        """Tell whether a table holds none of the records to make: one may have been told before, in any folder."""
+        if part.columns != {"record_id"} or part.dirty is not None:
+            return False
+        return self.con.execute(f"select 1 from {target} as input {where} limit 1").fetchone() is None
+
+    def _come(self, name: str, part: Slice, *, is_new: bool) -> str | None:
         """Return what came into a relation of the lake, where nothing else can be meant; None = all of it must be read.
 
-        The rows of a piece of an export came together. A record may have been told before, in any folder.
+        The rows of a piece of an export came together.
         """
-        if name not in self.fresh or part.columns not in ({"export_id"}, {"record_id"}):
-            return None
-        known = f"select 1 from {target} as input {self._where(part, 'input')} limit 1"
-        if part.columns == {"record_id"} and self.con.execute(known).fetchone():
-            return None
-        return f"({self.fresh[name]})"
+        if name in self.fresh and (is_new or part.columns == {"export_id"}):
+            return f"({self.fresh[name]})"
+        return None
 
     def _read(self, name: str) -> str:
         """Return a relation that is read as a whole; those of the lake are made when they are needed."""
@@ -154,18 +158,24 @@ class Worker:
         columns = ", ".join(f"k{i}" for i in range(len(part.keys)))
         return self._keep("dirty", f"select distinct {columns} from ({query}) as found ({columns})")
 
-    def _change(self, model: Model, where: str) -> str:
+    def _change(self, model: Model, where: str, *, is_new: bool = False) -> str:
         """Give a table the rows that its model makes now for those it holds; only what is other is written.
 
         `delta.<name>` is made of the rows that the two do not share.
         """
         target, changes = relation(model.name), delta(model.name)
         columns = ", ".join(map(identifier, sorted(self.columns[model.name])))
+        held = (
+            ""
+            if is_new
+            else (
+                f" union all select {columns}, -1 as _times, rowid as _row from ({self._rows(target, where, 'rowid, *')})"
+            )
+        )
         self.con.execute(
             f"create or replace table {changes} as "
             f"select {columns}, sum(_times) as _times, min(_row) as _row, count(_row) as _rows from ("
-            f"select {columns}, 1 as _times, null as _row from (\n{model.sql}\n) union all "
-            f"select {columns}, -1 as _times, rowid as _row from ({self._rows(target, where, 'rowid, *')})"
+            f"select {columns}, 1 as _times, null::bigint as _row from (\n{model.sql}\n){held}"
             ") group by all having sum(_times) <> 0"
         )
         gone, come, alike = self._told(
@@ -205,11 +215,11 @@ class Worker:
     def _kept(self, name: str) -> str:
         return f"memory.delta.{name}{self.number}"
 
-    def _where(self, part: Slice, table: str) -> str:
-        """Return the WHERE of the rows to make anew."""
+    def _where(self, part: Slice) -> str:
+        """Return the WHERE of the rows to make anew, those of a relation called `input`."""
         dirty = self._kept("dirty")
         if part.settles:
-            column = f"{table}.{identifier(part.settles)}"
+            column = f"input.{identifier(part.settles)}"
             return f"where {column} >= (select k0 from {dirty}) or {column} is null"
         same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
         return f"where exists (select 1 from {dirty} as dirty where {same})"

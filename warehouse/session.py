@@ -62,6 +62,7 @@ def building(
         config["threads"] = threads
     with duckdb.connect(":memory:", config=config) as con:
         _utc(con)
+        con.execute("set global parquet_metadata_cache = true")  # parts never change, and several models read them
         # Without a log what is written counts from the checkpoint at the end: killed before, a file stays as it was.
         options = f"storage_version {literal(STORAGE_VERSION)}, recovery_mode no_wal_writes"
         con.execute(f"attach {literal(str(target))} as build ({options})")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from warehouse.session import identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1000
+"""Rows of an answer that are held at once. Few, as long texts count too: Arrow holds at most 2 GB of one column in a batch."""
 
 _UNFIT = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME_NS|TIMESTAMP_NS)\b|(?<!WITH )\bTIME\b")
 """Types, also within nested ones, of which Arrow or Python drops something, or that they have in no form fit for people."""

@@ -149,6 +149,9 @@ def _watch_duckdb(steps: Steps) -> None:
         def __exit__(self, *args: object) -> Any:
             return self._real.__exit__(*args)
 
+        def cursor(self) -> Connection:
+            return Connection(self._real.cursor())
+
         def execute(self, sql: str, *args: Any, **kwargs: Any) -> Any:
             if (match := _DATABASE.match(sql)) and not re.search(r"\bmemory\.|\(read_only\)", sql.split("\n")[0]):
                 steps.named(f"database: {' '.join(match[1].lower().split())}")

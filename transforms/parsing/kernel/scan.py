@@ -17,7 +17,6 @@ from functools import cache
 from typing import Any, NamedTuple, cast
 
 import polars as pl
-import pyarrow as pa
 
 from transforms.outcome import Reject
 from transforms.parsing.kernel.messages import NEEDLES
@@ -157,12 +156,14 @@ def search(block: Block, match: Matcher) -> tuple[int, list[Hit]]:
 
 
 _NEWLINE = ord("\n")
-_FEW_BYTES = 64 << 10
+_FEW_BYTES = 512 << 10
 
 
 def count_lines(data: bytearray, start: int, end: int) -> int:
     """Return the number of line ends in data[start:end]; for long stretches with vector instructions, other threads running."""
     if end - start < _FEW_BYTES:
         return data.count(b"\n", start, end)
+    import pyarrow as pa  # takes a while, which what is new within an hour does not need
+
     array = pa.Array.from_buffers(pa.uint8(), end - start, [None, pa.py_buffer(data)], offset=start)
     return int((pl.Series(array) == _NEWLINE).sum())

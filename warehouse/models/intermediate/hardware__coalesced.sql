@@ -1,55 +1,12 @@
 -- One row per fault: events of one kind on one device, at most a gap apart, with what put the node or the GPU right.
--- A boot, a driver reload, and the end of a DOWN, DRAIN or FAIL interval put a node right; a diagnostic that a GPU
--- passed, that GPU; an interval still open puts nothing right. All-clears, boots and the like are no faults: see
--- reference.event_classes.
--- Slice: cluster, node
-with clearings as (
-    select
-        cluster,
-        node,
-        occurred_at as cleared_at,
-        'boot' as cleared_by
-    from intermediate.hardware__events
-    where event_class = 'boot'
-    union all
-    select
-        cluster,
-        node,
-        ended_at,
-        concat('end of ', state)
-    from staging.scheduler__node_states
-    where ended_at is not null and is_out
-    union all
-    select
-        cluster,
-        node,
-        occurred_at,
-        'driver reload'
-    from intermediate.hardware__events
-    where event_class = 'driver_load'
-),
-
-distinct_clearings as (
-    select
-        cluster,
-        node,
-        cleared_at,
-        min(cleared_by) as cleared_by
-    from clearings
-    group by cluster, node, cleared_at
-),
-
-tests as (
-    select distinct
-        cluster,
-        node,
-        gpu_index,
-        occurred_at as tested_at
-    from intermediate.hardware__events
-    where event_class = 'diagnostic_passed' and gpu_index is not null
-),
-
-events as (
+-- All-clears, boots and the like are no faults: see reference.event_classes.
+-- Slice: cluster, node, evidence_class, code, device
+-- Dirty: select cluster, node, evidence_class, code, device from delta.intermediate__hardware__events where is_fault
+-- Dirty: union all select events.cluster, events.node, events.evidence_class, events.code, events.device
+-- Dirty: from intermediate.hardware__events as events
+-- Dirty: semi join delta.intermediate__hardware__clearings as clearings using (cluster, node)
+-- Dirty: where events.is_fault
+with events as (
     select
         cluster,
         node,
@@ -69,25 +26,45 @@ events as (
     where is_fault
 ),
 
+nodes_cleared as (
+    select
+        cluster,
+        node,
+        cleared_at,
+        cleared_by
+    from intermediate.hardware__clearings
+    where gpu_index is null
+),
+
+gpus_cleared as (
+    select
+        cluster,
+        node,
+        gpu_index,
+        cleared_at
+    from intermediate.hardware__clearings
+    where gpu_index is not null
+),
+
 -- What puts a node or a GPU right ends a fault even in the middle of a storm.
 chances as (
     select
         events.*,
-        distinct_clearings.cleared_at as put_right_at,
-        distinct_clearings.cleared_by as put_right_by,
-        tests.tested_at
+        nodes_cleared.cleared_at as put_right_at,
+        nodes_cleared.cleared_by as put_right_by,
+        gpus_cleared.cleared_at as tested_at
     from events
-    asof left join distinct_clearings
+    asof left join nodes_cleared
         on
-            events.cluster = distinct_clearings.cluster
-            and events.node = distinct_clearings.node
-            and events.occurred_at < distinct_clearings.cleared_at
-    asof left join tests
+            events.cluster = nodes_cleared.cluster
+            and events.node = nodes_cleared.node
+            and events.occurred_at < nodes_cleared.cleared_at
+    asof left join gpus_cleared
         on
-            events.cluster = tests.cluster
-            and events.node = tests.node
-            and events.gpu_index = tests.gpu_index
-            and events.occurred_at < tests.tested_at
+            events.cluster = gpus_cleared.cluster
+            and events.node = gpus_cleared.node
+            and events.gpu_index = gpus_cleared.gpu_index
+            and events.occurred_at < gpus_cleared.cleared_at
 ),
 
 gaps as (

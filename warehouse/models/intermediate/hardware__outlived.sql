@@ -1,6 +1,19 @@
 -- One row per fatal fault that a run or a job outlived: that steps of the run that held the node went on, or that a job
 -- which began later ran well there; both only once its last event is past.
 -- Slice: cluster, node
+-- Dirty: select cluster, node from delta.intermediate__hardware__coalesced where is_fatal
+-- Dirty: union all select fatal.cluster, fatal.node from intermediate.hardware__coalesced as fatal
+-- Dirty: inner join (
+-- Dirty: select cluster, node, min(started_at) as started_at from delta.intermediate__nodes__stepped group by all
+-- Dirty: ) as changed using (cluster, node) where fatal.is_fatal and fatal.last_at >= changed.started_at
+-- Dirty: union all select fatal.cluster, fatal.node from intermediate.hardware__coalesced as fatal
+-- Dirty: inner join (
+-- Dirty: select cluster, node, max(started_at) as started_at, min(started_at) as first_at
+-- Dirty: from delta.intermediate__nodes__proven group by all
+-- Dirty: ) as changed using (cluster, node)
+-- Dirty: left join intermediate.hardware__outlived as told on fatal.record_id = told.record_id
+-- Dirty: where fatal.is_fatal and fatal.last_at < changed.started_at
+-- Dirty: and coalesce(told.proven_at >= changed.first_at, true)
 select
     fatal.cluster,
     fatal.node,

@@ -1,4 +1,8 @@
 -- One row per reservation or configured calendar entry; the latest collection of a reservation holds.
+-- Slice: cluster, name
+-- Dirty: select cluster, name from delta.lake__windows
+-- Dirty: union all select windows.cluster, windows.name from lake.windows as windows
+-- Dirty: semi join delta.staging__scheduler__host_lists as host_lists using (cluster, node_list)
 with reservations as (
     select
         *,

@@ -13,8 +13,9 @@
 -- Dirty: union select cluster, split_part(replace(job_id_raw, '+', '_'), '_', 1) from delta.lake__job_attempts
 -- Dirty: ),
 -- Dirty: numbers as (
--- Dirty: select distinct told.cluster, told.number from told inner join changed
--- Dirty: on told.cluster = changed.cluster and (told.number = changed.number or told.raw = changed.number)
+-- Dirty: select cluster, number from told semi join changed using (cluster, number) union
+-- Dirty: select told.cluster, told.number from told semi join changed
+-- Dirty: on told.cluster = changed.cluster and told.raw = changed.number
 -- Dirty: )
 -- Dirty: from changed union from numbers union
 -- Dirty: select distinct told.cluster, told.raw from told semi join numbers using (cluster, number)

@@ -1,4 +1,10 @@
 -- One row per job request that never got nodes and that no attempt has superseded.
+-- Slice: cluster, job_id_raw
+-- Dirty: select cluster, job_id_raw from delta.lake__job_attempts where is_request
+-- Dirty: union all select requests.cluster, requests.job_id_raw from staging.scheduler__requests as requests
+-- Dirty: semi join delta.staging__scheduler__attempts as attempts using (cluster, job_id_raw)
+-- Dirty: union all (select cluster, job_id_raw from delta.staging__scheduler__attempts
+-- Dirty: group by cluster, job_id_raw, submitted_at having sum(_times) < 0)
 with bare as (
     select * exclude (export_id, line)
     from lake.job_attempts

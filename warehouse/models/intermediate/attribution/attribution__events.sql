@@ -2,7 +2,7 @@
 -- Repetitions count once: a storm of lines is one piece of evidence. The range join of events with windows is an
 -- equi-join on node and 15-minute bucket, each window standing in every bucket it touches: see docs/decisions.md.
 -- Slice: interruption_id
--- Whole: intermediate.runs__attempt_nodes, intermediate.hardware__events
+-- Whole: intermediate.hardware__events
 -- Dirty: select interruption_id from delta.intermediate__attribution__event_windows
 -- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
 -- Dirty: union all select windows.interruption_id from delta.intermediate__hardware__events as events
@@ -13,8 +13,6 @@
 -- Dirty: inner join intermediate.interruptions__index as index on events.cluster = index.cluster
 -- Dirty: and events.occurred_at >= index.ended_at - to_seconds(own.before_seconds)
 -- Dirty: and events.occurred_at <= index.ended_at + to_seconds(own.after_seconds)
--- Dirty: union all select interruption_id from intermediate.interruptions__index
--- Dirty: where record_id in (select record_id from delta.intermediate__runs__attempt_nodes)
 with windows as (
     select
         interruption_id,
@@ -58,17 +56,17 @@ beyond as (
     from intermediate.hardware__events as events
     inner join intermediate.attribution__own_windows as own
         on events.evidence_class = own.evidence_class
-    inner join intermediate.runs__attempt_nodes as nodes
-        on events.cluster = nodes.cluster and events.node = nodes.node
+    inner join intermediate.attribution__event_windows as windows
+        on events.cluster = windows.cluster and events.node = windows.node
     inner join intermediate.interruptions__index as index
-        on nodes.record_id = index.record_id
+        on windows.interruption_id = index.interruption_id
     where
         events.occurred_at between greatest(index.started_at, index.ended_at - to_seconds(own.before_seconds))
         and index.ended_at + to_seconds(own.after_seconds)
         and (
             date_trunc('second', events.occurred_at) <= index.ended_at
-            or nodes.owned_until is null
-            or events.occurred_at < nodes.owned_until
+            or windows.owned_until is null
+            or events.occurred_at < windows.owned_until
         )
 ),
 

@@ -3,6 +3,7 @@
 -- Slice: cluster
 -- Dirty: select windows.cluster from delta.intermediate__attribution__event_windows as windows
 -- Dirty: inner join staging.scheduler__span as spans using (cluster) where windows.opens_at < spans.rates_until
+-- Dirty: group by windows.cluster, interruption_id, node, opens_at, closes_at having sum(windows._times) <> 0
 -- Dirty: union all select cluster from delta.staging__scheduler__span group by cluster
 -- Dirty: having count(*) = 1 or count(distinct (first_at, least(last_at, rates_until), rates_until, nodes)) > 1
 with inside as (

@@ -19,10 +19,10 @@ select
     states.record_id,
     concat_ws(' ', states.state_raw, states.reason, concat('(by ', states.set_by, ')')) as text
 from intermediate.scheduler__node_states as states
-inner join intermediate.runs__attempt_nodes as nodes
-    on states.cluster = nodes.cluster and states.node = nodes.node
+inner join intermediate.attribution__event_windows as windows
+    on states.cluster = windows.cluster and states.node = windows.node
 inner join intermediate.interruptions__index as index
-    on nodes.record_id = index.record_id
+    on windows.interruption_id = index.interruption_id
 inner join intermediate.attribution__stops as stops
     on index.interruption_id = stops.interruption_id
 cross join settings.attribution as attribution
@@ -52,6 +52,6 @@ where
     )
     and (
         states.started_at <= index.ended_at
-        or nodes.owned_until is null
-        or states.started_at < nodes.owned_until
+        or windows.owned_until is null
+        or states.started_at < windows.owned_until
     )

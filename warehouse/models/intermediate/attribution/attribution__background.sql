@@ -68,22 +68,32 @@ with occurrences as (
     from intermediate.scheduler__node_states
 ),
 
--- A fatal fault just before a job ended there, tracked or not, is a cause at work, not background.
-background as (
+counted as (
     select occurrences.*
     from occurrences
     inner join staging.scheduler__span as spans
         on occurrences.cluster = spans.cluster and occurrences.first_at < spans.rates_until
+),
+
+-- A fatal fault just before a job ended there, tracked or not, is a cause at work, not background.
+background as (
+    select * from counted
+    where not is_fatal
+    union all
+    select counted.*
+    from counted
     cross join settings.attribution as attribution
     asof left join intermediate.nodes__failed_ends as failed_ends
         on
-            occurrences.cluster = failed_ends.cluster
-            and occurrences.node = failed_ends.node
-            and occurrences.first_at - to_seconds(attribution.after_seconds) <= failed_ends.ended_at
+            counted.cluster = failed_ends.cluster
+            and counted.node = failed_ends.node
+            and counted.first_at - to_seconds(attribution.after_seconds) <= failed_ends.ended_at
     where
-        not occurrences.is_fatal
-        or failed_ends.ended_at is null
-        or failed_ends.ended_at > occurrences.first_at + to_seconds(attribution.before_seconds)
+        counted.is_fatal
+        and (
+            failed_ends.ended_at is null
+            or failed_ends.ended_at > counted.first_at + to_seconds(attribution.before_seconds)
+        )
 ),
 
 quiet as (

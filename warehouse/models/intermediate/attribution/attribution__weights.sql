@@ -17,7 +17,20 @@
 -- Dirty: select cluster, evidence_class from delta.intermediate__attribution__background
 -- Dirty: union select cluster, evidence_class from delta.intermediate__attribution__crowd_rates
 -- Dirty: ) as rates on candidates.cluster = rates.cluster and candidates.evidence_class = rates.evidence_class
-with voted as (
+with spread as (
+    select
+        candidates.interruption_id,
+        candidates.evidence_class,
+        count(distinct candidates.node) as nodes
+    from intermediate.attribution__votes as votes
+    inner join intermediate.attribution__candidates as candidates
+        on votes.evidence_id = candidates.evidence_id
+    semi join reference.evidence_weights as weights
+        on votes.weight_class = weights.weight_class
+    group by candidates.interruption_id, candidates.evidence_class
+),
+
+voted as (
     select
         votes.rule,
         votes.weight_class,
@@ -43,16 +56,7 @@ with voted as (
         ) as exposed_nodes,
         -- what many nodes of the attempt show alike is common there, whatever the fleet's rate says; the share of the
         -- others that show it is then the chance on one node. Fatal faults do not come about in common by chance.
-        if(
-            candidates.is_fatal,
-            0,
-            (
-                count(distinct candidates.node) over (
-                    partition by candidates.interruption_id, candidates.evidence_class
-                ) - 1
-            )
-            / greatest(coalesce(index.nodes, 1), 1)
-        ) as share_of_others,
+        if(candidates.is_fatal, 0, (spread.nodes - 1) / greatest(coalesce(index.nodes, 1), 1)) as share_of_others,
         coalesce(
             own.before_seconds + own.after_seconds,
             epoch(windows.closes_at)::bigint - epoch(windows.opens_at)::bigint,
@@ -69,6 +73,10 @@ with voted as (
         on weights.cause = priors.cause
     inner join intermediate.attribution__stops as stops
         on votes.interruption_id = stops.interruption_id
+    inner join spread
+        on
+            candidates.interruption_id = spread.interruption_id
+            and candidates.evidence_class is not distinct from spread.evidence_class
     left join intermediate.attribution__own_windows as own
         on candidates.evidence_class = own.evidence_class
     left join intermediate.attribution__event_windows as windows

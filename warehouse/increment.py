@@ -59,7 +59,10 @@ class Increment:
         workers = SimpleQueue[remake.Worker]()
         asked = remake.asked_about(self.models)
         columns = self._columns()
-        for number in range(min(WORKERS, _threads(self.con))):
+        cores = _threads(self.con)
+        side_by_side = min(WORKERS, cores)
+        self.con.execute(f"set threads = {cores - side_by_side + 1}")
+        for number in range(side_by_side):
             con = aside(self.con, number)
             workers.put(remake.Worker(con, number, self.state, self.fresh, columns, asked, self._whole_lake))
 
@@ -72,13 +75,17 @@ class Increment:
                 workers.put(worker)
             return monotonic() - began
 
-        order = TopologicalSorter({n: m.references & self.models.keys() for n, m in self.models.items()})
+        graph = {n: m.references & self.models.keys() for n, m in self.models.items()}
+        order, steps = TopologicalSorter(graph), steps_after(graph)
         order.prepare()
+        ready = list[str]()
         running = dict[Future[float], str]()
-        with ThreadPoolExecutor(workers.qsize(), "model") as pool:
+        with ThreadPoolExecutor(side_by_side, "model") as pool:
             try:
                 while order.is_active():
-                    for name in order.get_ready():
+                    ready = sorted((*ready, *order.get_ready()), key=lambda name: steps[name])
+                    while ready and len(running) < side_by_side:
+                        name = ready.pop()  # what most others wait for
                         running[pool.submit(make, self.models[name])] = name
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         name = running.pop(future)
@@ -87,6 +94,7 @@ class Increment:
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        self.con.execute(f"set threads = {cores}")
 
     def _whole_lake(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._making:
@@ -102,6 +110,15 @@ class Increment:
         ).fetchall()
         known = {f"lake.{name}": frozenset(table.schema) for name, table in TABLES.items()}
         return known | {str(name): frozenset(map(str, columns)) for name, columns in rows}
+
+
+def steps_after(graph: Mapping[str, Collection[str]]) -> dict[str, int]:
+    """Return how many steps at least follow each node of a graph that tells what each comes after."""
+    steps = dict.fromkeys(graph, 0)
+    for name in reversed([*TopologicalSorter(graph).static_order()]):
+        for before in graph[name]:
+            steps[before] = max(steps[before], steps[name] + 1)
+    return steps
 
 
 def _threads(con: duckdb.DuckDBPyConnection) -> int:

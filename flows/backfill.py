@@ -170,7 +170,7 @@ def carry_out(
         ahead.stop()
     work.end()
     patience = max(PATIENCE_SECONDS, wait_seconds)
-    if pipeline.is_lacking(config):
+    if pipeline.lack(config):
         pipeline.ingest(config, secrets=secrets, wait_seconds=patience, on_wait=on_wait)
         work.report.notes.append("parts of the lake were damaged: what stood in them was read again from all exports")
     if build:

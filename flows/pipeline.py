@@ -173,8 +173,8 @@ def _build(config: Config, progress: BuildProgress | None, *, force: bool = Fals
     from warehouse.runner import ModelError
 
     with opened(config.data) as manifest:
-        if lack := lacking(config, manifest):
-            raise BuildError(f"{lack}; {_LACKING}")
+        if missing := lacking(config, manifest):
+            raise BuildError(f"{missing}; {_LACKING}")
         repair(config.data, manifest)
         inputs = inputs_of(config, manifest)
     try:
@@ -207,14 +207,14 @@ def inputs_of(config: Config, manifest: Manifest) -> Inputs:
     )
 
 
-def is_lacking(config: Config) -> bool:
-    """Tell whether the lake lacks rows that an ingest may bring back; writes nothing.
+def lack(config: Config) -> str | None:
+    """Return what the lake should hold and does not, though an ingest may bring it back; writes nothing.
 
     Raises:
         ManifestError: the manifest is damaged or missing.
     """
     with opened_to_read(config.data) as manifest:
-        return manifest is not None and lacking(config, manifest) is not None
+        return None if manifest is None else lacking(config, manifest)
 
 
 def needs_build(config: Config) -> bool:

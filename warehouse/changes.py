@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from warehouse import publish
-from warehouse.session import DamagedBuildError, identifier, literal, reading
+from warehouse.session import DamagedBuildError, columns_of, identifier, literal, reading
 
 Row = dict[str, Any]
 
@@ -114,8 +114,7 @@ def record(con: duckdb.DuckDBPyConnection, former: Path | None, build_id: str, b
 
 def _carry_on(con: duckdb.DuckDBPyConnection, built_at: datetime) -> None:
     """Copy what the former build remembers, as far as its version tells it."""
-    sql = "select column_name from duckdb_columns() where database_name = 'former' and table_name = 'verdict_changes'"
-    there = {name for (name,) in con.execute(sql).fetchall()}
+    there = columns_of(con, "former", "ops.verdict_changes")
     if "changed_at" in there:
         columns = ", ".join(f"{identifier(n) if n in there else 'null'}::{kind}" for n, kind in _TOLD.items())
         con.execute(
@@ -124,19 +123,9 @@ def _carry_on(con: duckdb.DuckDBPyConnection, built_at: datetime) -> None:
         )
 
 
-def _columns(con: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
-    """Return the columns that a build has for its interruptions.
-
-    Raises:
-        duckdb.CatalogException: it has no such mart.
-    """
-    table = f"{catalog}.marts.interruptions"
-    return {name for (name,) in con.execute(f"select column_name from (describe {table})").fetchall()}
-
-
 def _comparison(con: duckdb.DuckDBPyConnection, later: str) -> str:
     """Return the query that compares the catalogs `former` and `later`."""
-    old, new = _columns(con, "former"), _columns(con, later)
+    old, new = (columns_of(con, catalog, "marts.interruptions") for catalog in ("former", later))
     # An old build and a new one that never told a column do not differ in it.
     differs = [
         f"if({_told(f'old.{name}', name)} is distinct from {_told(f'new.{name}', name)}, {name!r}, null)"

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from warehouse import publish
-from warehouse.session import DamagedBuildError, reading
+from warehouse.session import DamagedBuildError, columns_of, reading
 
 Row = dict[str, Any]
 
@@ -51,16 +51,9 @@ def compare(old: Path, new: Path) -> Row:
     }
 
 
-def _columns(con: duckdb.DuckDBPyConnection, catalog: str, mart: str) -> set[str]:
-    sql = (
-        "select column_name from duckdb_columns() where database_name = ? and schema_name = 'marts' and table_name = ?"
-    )
-    return {name for (name,) in con.execute(sql, [catalog, mart]).fetchall()}
-
-
 def _told(con: duckdb.DuckDBPyConnection, catalog: str) -> Row:
     """Return the seconds lost; None where no column tells them, or no interruption has a price."""
-    there = _columns(con, catalog, "interruptions")
+    there = columns_of(con, catalog, "marts.interruptions")
     sums = {
         "lost_gpu_seconds": _LOST if _LOST in there else None,
         "held_gpu_seconds": " + ".join(f"coalesce({n}, 0)" for n in _HELD) if there >= {_LOST, *_HELD} else None,
@@ -75,7 +68,7 @@ def _told(con: duckdb.DuckDBPyConnection, catalog: str) -> Row:
 
 def _shares(con: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, Row]:
     """Return the runs of a build by their id."""
-    if not _columns(con, catalog, "runs") >= set(_RUN):
+    if not columns_of(con, catalog, "marts.runs") >= set(_RUN):
         return {}
     found = con.execute(
         f"select {', '.join(_RUN[:3])}, {_SHARE}::double from {catalog}.marts.runs order by run_id"

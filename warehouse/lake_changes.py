@@ -112,8 +112,9 @@ def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:
 def _exports(con: duckdb.DuckDBPyConnection) -> str:
     name = delta(_EXPORTS)
     con.execute(
-        f"create or replace table {name} as (from memory.lake.exports except all from build.ops.exports) "
-        "union all (from build.ops.exports except all from memory.lake.exports)"
+        f"create or replace table {name} as "
+        "select *, 1 as _times from (from memory.lake.exports except all from build.ops.exports) union all "
+        "select *, -1 as _times from (from build.ops.exports except all from memory.lake.exports)"
     )
     return SOME if con.execute(f"select 1 from {name} limit 1").fetchone() else SAME
 

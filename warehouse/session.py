@@ -63,7 +63,8 @@ def building(
     with duckdb.connect(":memory:", config=config) as con:
         _utc(con)
         con.execute("set global parquet_metadata_cache = true")  # parts never change, and several models read them
-        # Without a log what is written counts from the checkpoint at the end: killed before, a file stays as it was.
+        # Without a log what is written counts from the checkpoint at the end: ended before, a file stays as it was.
+        con.execute("pragma disable_checkpoint_on_shutdown")
         options = f"storage_version {literal(STORAGE_VERSION)}, recovery_mode no_wal_writes"
         con.execute(f"attach {literal(str(target))} as build ({options})")
         if work is None:
@@ -128,6 +129,13 @@ def reading(
             con.execute("set enable_external_access = false")
             con.execute("set lock_configuration = true")
             yield con
+
+
+def columns_of(con: duckdb.DuckDBPyConnection, catalog: str, name: str) -> set[str]:
+    """Return the columns that a build has for `schema.table`; none where it has no such table, as those of former versions."""
+    schema, _, table = name.partition(".")
+    sql = "select column_name from duckdb_columns() where database_name = ? and schema_name = ? and table_name = ?"
+    return {column for (column,) in con.execute(sql, [catalog, schema, table]).fetchall()}
 
 
 @contextmanager

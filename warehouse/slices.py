@@ -41,22 +41,28 @@ class Slice:
     """How a model can be made anew in part.
 
     Attributes:
-        keys: expressions whose values its rows are told apart by; empty = by time.
-        columns: columns that an input must have to be read in part.
+        parsed: expressions whose values its rows are told apart by, each with the columns that it reads; empty = by time.
         dirty: query over `delta` for the values to make anew; None = those in the rows that changed.
         whole: inputs that are read as a whole in any case.
         settles: column of the time from which on rows are made anew; None = by keys.
         margin: interval that this time lies before the earliest change.
-        parsed: each key with the columns that it reads.
     """
 
-    keys: tuple[str, ...] = ()
-    columns: frozenset[str] = frozenset()
+    parsed: tuple[Key, ...] = ()
     dirty: str | None = None
     whole: frozenset[str] = frozenset()
     settles: str | None = None
     margin: str = "0 seconds"
-    parsed: tuple[Key, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The expressions."""
+        return tuple(key for key, _ in self.parsed)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that an input must have to be read in part."""
+        return frozenset([self.settles] if self.settles else (c for _, columns in self.parsed for c in columns))
 
 
 def read(sql: str, known: Sequence[Key] | None = None) -> Slice | None:
@@ -78,16 +84,13 @@ def read(sql: str, known: Sequence[Key] | None = None) -> Slice | None:
     whole = frozenset(filter(None, re.split(r"[\s,]+", found.get("Whole", ""))))
     if "Settles" in found:
         column, _, margin = found["Settles"].partition(",")
-        return Slice(
-            (), frozenset([column.strip()]), found.get("Dirty"), whole, column.strip(), margin.strip() or "0 seconds"
-        )
+        return Slice((), found.get("Dirty"), whole, column.strip(), margin.strip() or "0 seconds")
     if "Slice" not in found:
         if found:
             raise SliceError(f"`-- {next(iter(found))}:` stands without `-- Slice:`")
         return None
     parsed = keys(found["Slice"]) if known is None else known
-    columns = frozenset(column for _, names in parsed for column in names)
-    return Slice(tuple(key for key, _ in parsed), columns, found.get("Dirty"), whole, parsed=tuple(parsed))
+    return Slice(tuple(parsed), found.get("Dirty"), whole)
 
 
 def keys(text: str) -> list[Key]:

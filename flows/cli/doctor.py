@@ -36,7 +36,7 @@ def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     """Look at everything goodput needs, and say for each whether it is fine and what to do if not.
 
     That is: Python and packages, the configuration, the data folder, who
-    writes to it, the clock, zones, the exports that were read, the commands
+    writes to it, the clock, zones, the exports that were read, the lake, the commands
     that are asked for exports, the published build, sources with nothing new,
     and Prefect's server. Writes nothing. Exit 1 if there is a problem; warnings
     alone are exit 0.
@@ -76,6 +76,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
         yield from _carefully("clock", doctor_data.clock, settings)
         yield from _carefully("zone", doctor_data.zones, settings)
         yield from _carefully("exports", doctor_data.exports, settings)
+        yield from _carefully("lake", doctor_data.lake, settings)
         yield from _carefully("commands", doctor_pulls.commands, settings)
         yield from _carefully("build", doctor_build.build, settings)
     yield from prefect(settings)

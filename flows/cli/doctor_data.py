@@ -219,6 +219,19 @@ def exports(settings: facts.Config) -> Iterator[Finding]:
         yield Finding("clock", WARNING, text, step)
 
 
+def lake(settings: facts.Config) -> Iterator[Finding]:
+    """Look whether the lake holds what was read into it."""
+    from flows.manifest import ManifestError
+    from flows.pipeline import lack
+
+    try:
+        missing = lack(settings)
+    except ManifestError:  # `exports` says so
+        return
+    if missing:
+        yield Finding("lake", PROBLEM, missing, "`goodput ingest` reads again what it can; until then nothing is built")
+
+
 def _in_the_future(settings: facts.Config, files: list[landed.Row]) -> list[landed.Row]:
     """Return files that would have been collected later than now; one named for today stands for the end of today."""
     from flows.ingesting import jobs

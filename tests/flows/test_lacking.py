@@ -11,7 +11,8 @@ from flows import pipeline
 from flows.manifest import opened
 from flows.pipeline import BuildError, build, ingest
 from flows.repair import repair
-from tests.flows.ingest_help import config, ids, labels, write
+from tests.flows.conftest import Goodput
+from tests.flows.ingest_help import TOML, config, ids, labels, write
 from warehouse import publish
 
 
@@ -64,3 +65,12 @@ def test_what_cannot_be_brought_back_holds_up_no_build_for_ever(home: Path) -> N
     assert "restore them" in told.notes[-1]
     assert not told.is_complete
     assert build(config(home)).published
+
+
+def test_doctor_tells_that_parts_are_gone_and_what_to_do(home: Path, goodput: Goodput) -> None:
+    shutil.rmtree(home / "data/lake/annotations")
+    (home / "goodput.toml").write_text(TOML)
+    ran = goodput("doctor", "--config", home / "goodput.toml")
+    assert ran.code == 1
+    assert "of the lake are missing or damaged (annotations/" in ran.out
+    assert "`goodput ingest" in ran.out

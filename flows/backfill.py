@@ -264,7 +264,10 @@ class _Work:
             if pulled is None:
                 text = f"not asked for: {pulling.MAX_FAILURES} tries in a row failed"
                 return Outcome(source, window, LEFT, text)
+            kept = pulled.path
             pulled = pulling.store(manifest, pulled, step.state.pull)
+            if kept is not None and kept != pulled.path:
+                jobs.pop(kept, None)  # a plan made after it was asked ahead saw its file, which is gone
             if pulled.status == FAILED:
                 return Outcome(source, window, FAILED, pulled.message or "failed")
             former = formers(pulled, step.state.pull)

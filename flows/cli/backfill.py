@@ -189,8 +189,10 @@ def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: b
         fail(": ".join(filter(None, (f"run {run.name}", run.state, run.message.partition("\n")[0]))))
     for one in left[:MAX_LISTED]:
         fail(one)
-    if bad or left:
+    if left:
         fail(f"{_not_loaded(len(left))}; mend what is wrong, then {_again(request)}")
+    elif bad:
+        fail(f"every window is loaded, but {counted(len(bad), 'run')} did not complete: see above")
     return 1 if bad or left else 0
 
 

@@ -33,6 +33,12 @@ where
     and l.run_attempt = (select min(n.run_attempt) from marts.ledger as n where n.run_id = ? and n.run_attempt > ?)
 """
 
+LOST_WORK = """
+select sum(l.assumed_gpu_seconds)::bigint as assumed, count(distinct l.run_attempt) as attempts
+from marts.ledger as l
+where l.state = 'lost_work' and l.interruption_id = ?
+"""
+
 
 def explain(
     interruption: Annotated[str | None, Parameter(help="Id of the interruption, or its beginning.")] = None,
@@ -69,6 +75,7 @@ def described(settings: facts.Config, row: facts.Row) -> facts.Row:
     return {
         **row,
         **_restart(settings, row),
+        **_lost_work(settings, row),
         "evidence": [{**e, "places": places.get(e["record_id"], [])} for e in evidence],
     }
 
@@ -77,6 +84,15 @@ def _restart(settings: facts.Config, row: facts.Row) -> facts.Row:
     """Return how much of the starting up again is measured and assumed: that is told of the attempt that follows."""
     [told] = facts.rows(settings, RESTART, [row["run_id"], row["run_id"], row["run_attempt"]])
     return {f"starting_{how}_gpu_seconds": told[how] for how in ("measured", "assumed")}
+
+
+def _lost_work(settings: facts.Config, row: facts.Row) -> facts.Row:
+    """Return how much of the work to be done again is assumed, and how many attempts had done it.
+
+    Where the next attempt loads an old checkpoint, that is also work of attempts before the one that stopped.
+    """
+    [told] = facts.rows(settings, LOST_WORK, [row["interruption_id"]])
+    return {"lost_work_assumed_gpu_seconds": told["assumed"], "lost_work_attempts": told["attempts"]}
 
 
 def _chosen(settings: facts.Config, interruption: str | None, job: str | None) -> list[facts.Row]:

@@ -119,22 +119,25 @@ def costs(row: Row) -> list[str]:
     """Return what it cost, in GPU-hours: on GPUs held, and waiting. What is assumed rather than measured says so."""
     if row["lost_gpu_seconds"] is None:
         return [f"Cost: {text}" for text in unpriced([row])]
-    assumed = {
-        "lost_work": row["lost_work_gpu_seconds"] if row["lost_work_assumed_seconds"] is not None else 0,
-        "starting": row.get("starting_assumed_gpu_seconds"),
-    }
+    assumed = {part: row.get(f"{part}_assumed_gpu_seconds") for part in ("lost_work", "starting")}
     lines = [
         f"Cost: {gpu_hours(row['lost_gpu_seconds'])} GPU-hours lost",
         f"  {gpu_hours(held(row)):>10}  on GPUs that were held",
     ]
     for part, meaning in _LOST:
         if seconds := row.get(f"{part}_gpu_seconds"):
-            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{_assumed(seconds, assumed.get(part))}")
+            of = f", of {row['lost_work_attempts']} attempts" if part == "lost_work" and _is_of_several(row) else ""
+            lines.append(f"    {gpu_hours(seconds):>10}  {meaning}{of}{_assumed(seconds, assumed.get(part))}")
     lines.append(f"  {gpu_hours(waiting(row)):>10}  waiting for the next start, not held")
     lines += [f"  {text}" for text in unpriced([row])]
     if any(assumed.values()):
         lines.append("  assumed = from checkpoint_interval and restart_overhead in goodput.toml; no training log says")
     return lines
+
+
+def _is_of_several(row: Row) -> bool:
+    """Tell whether what is done again had been done by more attempts than the one that stopped."""
+    return int(row.get("lost_work_attempts") or 0) > 1
 
 
 def _assumed(seconds: int, assumed: int | None) -> str:

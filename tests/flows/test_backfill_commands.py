@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import pipeline
+from flows import backfill, pipeline
 from tests.flows.backfill_help import (
     COMMAND,
     DAILY,
@@ -83,6 +84,23 @@ def test_all_asks_again_and_the_rows_stay_the_same(tmp_path: Path) -> None:
     assert len(report.outcomes) == 7
     assert sorted(asked(tmp_path)) == sorted([f"2026-01-0{d}" for d in range(1, 8)] * 2)
     assert lake_rows(tmp_path) == before
+
+
+def test_what_was_asked_ahead_is_not_missed_when_it_turns_out_to_be_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where others write meanwhile the plan is made anew, and sees the files of windows that were asked ahead; those that
+    hold what was known go away, which is no failure."""
+    asking(tmp_path, PRINTS)
+    backfilled(tmp_path, COMMAND)
+    stamps = itertools.count()
+    monkeypatch.setattr(backfill, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(backfill, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(backfill._Work, "_stamp_now", lambda _self: (next(stamps), 0))
+    report = backfilled(tmp_path, COMMAND, reprocess="all")
+    assert [str(o) for o in report.failed] == []
+    assert len(report.outcomes) == 7
+    assert len(list((tmp_path / "data/landing/pulled").iterdir())) == 7
 
 
 def set_aside(home: Path) -> int:

@@ -79,3 +79,28 @@ def test_nothing_is_marked_where_logs_tell_all_or_nothing_follows(
     assert "starting up again" not in last[0]
     assert "assumed" not in first[0] + last[0]
     assert (last[1]["starting_measured_gpu_seconds"], last[1]["starting_assumed_gpu_seconds"]) == (None, None)
+
+
+def test_work_of_an_older_attempt_that_a_log_shows_is_no_assumption(
+    goodput: Goodput, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The last attempt loads step 10 of the first one, after whose steps 11 to 14 the second had gone on: they are lost with
+    the stop before the last, of the third attempt, which has no log. Theirs is measured, and only its own is assumed."""
+    run = Run("older").failing((0, 200), (220, 400), (420, 600)).job("COMPLETED", 620, 800)
+    run.start(0).steps(40, 1, 10).saved(131, 10).steps(140, 11, 14).saved(181, 14)
+    run.start(220).loaded(225, 14).steps(240, 15, 20).saved(301, 20)
+    run.start(620).loaded(625, 10).steps(640, 11, 20)
+    site = Site(tmp_path_factory.mktemp("older"), SETTINGS, "2025-05-05T00:00:00Z")
+    site.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
+    site.add("train.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
+    site.run()
+    out, row = told(goodput, site, 2)
+    [ledger] = site.rows(
+        "select sum(measured_gpu_seconds)::bigint as measured, sum(assumed_gpu_seconds)::bigint as assumed "
+        f"from marts.ledger where state = 'lost_work' and interruption_id = '{row['interruption_id']}'"
+    )
+    assert ledger["assumed"] == 30 * 16, "half of the interval of 60 s"
+    assert ledger["measured"] > 0
+    assert row["lost_work_assumed_gpu_seconds"] == 30 * 16
+    assert row["lost_work_gpu_seconds"] == ledger["measured"] + ledger["assumed"]
+    assert "done again since the last checkpoint, of 3 attempts (0.13 of it assumed)\n" in out

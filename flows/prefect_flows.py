@@ -1,6 +1,7 @@
 """The Prefect flows, one for each deployment: parameters that are checked, the tasks, and events for what is to follow."""
 
 import functools
+import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar, cast
@@ -42,6 +43,16 @@ def _told(function: Callable[P, T]) -> Callable[P, T]:
             return cast("T", Failed(message=text, data=RunFailedError(text)))
 
     return run
+
+
+class _Said(logging.Filter):
+    """Keeps out what a process says of its run once more at its end, with a traceback of Prefect: the state says it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (isinstance(record.exc_info, tuple) and isinstance(record.exc_info[1], RunFailedError))
+
+
+logging.getLogger("prefect.flow_runs").addFilter(_Said())
 
 
 def _usable(path: Path) -> Path:

@@ -18,9 +18,9 @@ from flows.config import Config
 from flows.ingesting import Ingester, Job
 from flows.landing import Found, expression
 from flows.lease import OnWait
-from flows.manifest import FAILED, FILE_NAME, LOADED, Manifest, Pull, opened
+from flows.manifest import FAILED, FILE_NAME, LOADED, UNKNOWN_FORMAT, Manifest, Pull, opened
 from flows.pull_ahead import PullAhead
-from flows.repair import repair
+from flows.repair import losses, repair
 from flows.reports import ExportReport
 from flows.secret_values import Secrets
 from flows.superseding import Superseding, formers
@@ -214,6 +214,7 @@ class _Work:
                 if time.monotonic() - began >= TURN_SECONDS:
                     break
             batch.merge()
+            self.report.notes += losses(self._config.data, manifest, batch)
         self._stamp = self._stamp_now()
         return self.left[0].key if self.left and not self._is_ready(self.left[0]) else None
 
@@ -259,29 +260,36 @@ class _Work:
         source, window = step.key
         jobs = {f.path: f.job for f in step.files if f.job is not None}
         exports: list[ExportReport] = []
+        why: str | None = None
         if step.needs_pull:
-            pulled = self._ahead.take(step.key)
-            if pulled is None:
+            tried = self._ahead.take(step.key)
+            if tried is None:
                 text = f"not asked for: {pulling.MAX_FAILURES} tries in a row failed"
                 return Outcome(source, window, LEFT, text)
-            kept = pulled.path
-            pulled = pulling.store(manifest, pulled, step.state.pull)
-            if kept is not None and kept != pulled.path:
-                jobs.pop(kept, None)  # a plan made after it was asked ahead saw its file, which is gone
+            why = (tried.message or "failed") if tried.status == FAILED else None
+            pulled = pulling.store(manifest, tried, step.state.pull)
+            if tried.path is not None and tried.path != pulled.path:
+                jobs.pop(tried.path, None)  # a plan made after it was asked ahead saw its file, which is gone
             if pulled.status == FAILED:
                 return Outcome(source, window, FAILED, pulled.message or "failed")
             former = formers(pulled, step.state.pull)
             new = self._job(source, pulled)
             told = self._ingest(new, ingester, batch)
             exports += told
-            if former and self._superseding.may(manifest, pulled, told[0] if told else None, former):
-                jobs = {path: job for path, job in jobs.items() if Path(path) not in former}
-                self._superseding.replace(manifest, batch, former)
-            jobs = {path: job for path, job in jobs.items() if path not in new}
+            unread = {f.path for f in step.files if f.state == FAILED and Path(f.path) in former} - new.keys()
+            again = self._ingest({p: job for p, job in jobs.items() if p in unread}, ingester, batch)
+            if unread:
+                batch.commit()  # what failed for want of a setting may hold records now
+            gone = self._superseding.going(manifest, pulled, told[0] if told else None, former)
+            if gone:
+                self._superseding.replace(manifest, batch, gone)
+            exports += [e for e in again if Path(e.path) not in gone]
+            done = {*new, *unread, *map(str, gone)}
+            jobs = {path: job for path, job in jobs.items() if path not in done}
         exports += self._ingest(jobs, ingester, batch)
         batch.commit()
-        bad = [e for e in exports if e.status == FAILED]
-        message = f"{bad[0].path}: {bad[0].message}" if bad else ""
+        bad = [e for e in exports if e.status == FAILED or (step.needs_pull and e.status == UNKNOWN_FORMAT)]
+        message = (why or _unreadable(bad[0])) if bad else ""
         return Outcome(source, window, FAILED if bad else LOADED, message, tuple(exports))
 
     def _ingest(self, jobs: dict[str, Job], ingester: Ingester, batch: Batch) -> list[ExportReport]:
@@ -303,3 +311,8 @@ class _Work:
             return {}
         found = Found(Path(pulled.path or ""), match.groupdict())
         return {found.name: Job(found, source)}
+
+
+def _unreadable(export: ExportReport) -> str:
+    why = "no parser knows its format: " if export.status == UNKNOWN_FORMAT else ""
+    return f"{export.path}: {why}{export.message}"

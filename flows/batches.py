@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ import polars as pl
 
 from flows.manifest import Change, FileState, Manifest, Piece
 from transforms import lake
-from transforms.lake import Part
+from transforms.lake import Damage, Part, UnreadablePartError
 from transforms.tables import TABLES, Table
 
 MAX_BYTES = 96 << 20
@@ -67,10 +67,16 @@ class Batch:
         lake_folder: the lake.
         manifest: the manifest, which is changed by `commit` only.
         max_bytes: rows held in memory before they are written.
+
+    Attributes:
+        damages: parts that were found damaged, and set aside.
+        lost: batches that had rows in them.
     """
 
     def __init__(self, lake_folder: Path, manifest: Manifest, *, max_bytes: int = MAX_BYTES) -> None:
         self.max_bytes = max_bytes
+        self.damages: list[Damage] = []
+        self.lost: set[str] = set()
         self._lake = lake_folder
         self._manifest = manifest
         self._begin()
@@ -120,6 +126,16 @@ class Batch:
         """Say that a file holds something else than its pieces tell."""
         self._change.superseded.add(path)
 
+    def lose(self, damages: Iterable[Damage]) -> None:
+        """Move damaged parts to `quarantine/` beside the lake; the commit marks what stood in them to be read again."""
+        for damage in damages:
+            lake.set_aside(self._lake, self._lake.with_name("quarantine"), [damage])
+            batches = self._manifest.batches_of(damage.path)
+            self._change.removed_parts.add(damage.path)
+            self._change.lost |= batches
+            self.damages.append(damage)
+            self.lost |= batches
+
     def settle(self, state: FileState) -> None:
         """Say that a file was read to its end."""
         self._change.files.append(state)
@@ -146,35 +162,51 @@ class Batch:
         """Write the parts that hold rows of `dropped` pieces anew without them."""
         change, stored = self._change, self._manifest.parts()
         for path, batches in self._manifest.parts_of(set(dropped.values()) - {""}).items():
-            held = lake.export_ids(self._lake, path)
-            if held.isdisjoint(dropped):
-                continue
             part = stored[path]
+            try:
+                held = lake.export_ids(self._lake, path)
+                if held.isdisjoint(dropped):
+                    continue
+                rest = None
+                if not held <= dropped.keys():
+                    rest = lake.without(self._lake, path, TABLES[part.table], dropped.keys())
+            except UnreadablePartError as error:
+                self.lose([error.damage])
+                continue
             change.removed_parts.add(path)
-            if not held <= dropped.keys():
-                rest = lake.without(self._lake, path, TABLES[part.table], dropped.keys())
+            if rest is not None:
                 where = self._path(part.folder, is_tail=part.is_tail)
                 written = lake.write(self._lake, where, TABLES[part.table], rest)
                 change.parts.append((written, batches))
 
     def merge(self) -> int:
-        """Merge the small parts of folders that hold many; return how many parts went."""
+        """Merge the small parts of folders that hold many; return how many parts went into others."""
         groups = mergeable(list(self._manifest.parts().values()))
-        for group in groups:
-            self.merge_group(group)
-        return sum(map(len, groups))
+        return sum(len(self.merge_group(group)[0]) for group in groups)
 
-    def merge_group(self, parts: list[Part]) -> Part:
-        """Put one part in the place of several of a folder, commit that, and return the new one."""
-        table = TABLES[parts[0].table]
-        rows = lake.read(self._lake, table, [p.path for p in parts])
-        batches = {b for p in parts for b in self._manifest.batches_of(p.path)}
+    def merge_group(self, parts: list[Part]) -> tuple[list[Part], Part | None]:
+        """Put one part in the place of several of a folder, and commit that. Damaged ones are lost (`lose`), no others.
+
+        Returns:
+            The parts that went into another, and that one; none where fewer than two can be read.
+        """
+        table, frames, whole = TABLES[parts[0].table], list[pl.DataFrame](), list[Part]()
+        for part in parts:
+            try:
+                frames.append(lake.read(self._lake, table, [part.path]))
+                whole.append(part)
+            except UnreadablePartError as error:
+                self.lose([error.damage])
+        if len(whole) < 2:
+            self.commit()
+            return [], None
+        batches = {b for p in whole for b in self._manifest.batches_of(p.path)}
         where = self._path(parts[0].folder, is_tail=parts[0].is_tail)
-        merged = lake.write(self._lake, where, table, rows)
+        merged = lake.write(self._lake, where, table, pl.concat(frames))
         self._change.parts.append((merged, batches))
-        self._change.removed_parts |= {p.path for p in parts}
+        self._change.removed_parts |= {p.path for p in whole}
         self.commit()
-        return merged
+        return whole, merged
 
 
 def _partitions(table: Table, blocks: list[pl.DataFrame]) -> Iterator[tuple[str, pl.DataFrame]]:

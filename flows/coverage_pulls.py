@@ -19,6 +19,7 @@ BEFORE_SINCE = "before `since`"
 GONE = "nobody asked in time, and the command tells only of now"
 OTHER_COMMAND = "asked with another command"
 OUTPUT_GONE = "what the command printed is gone and was not read"
+UNREADABLE = "what the command printed could not be read"
 _KEPT = re.compile(r"(\d{8}T\d{6}Z)-(\d{8}T\d{6}Z)_")
 
 
@@ -85,8 +86,14 @@ def asked(
 
 def windows_of(path: str, length: int) -> list[Window]:
     """Return the windows of `length` seconds that a file which keeps the output of a command tells of."""
+    whole = window_of(path)
+    return between(whole.start, whole.end, length) if whole else []
+
+
+def window_of(path: str) -> Window | None:
+    """Return the window that a file which keeps the output of a command was asked for; None = it is no such file."""
     match = _KEPT.match(Path(path).name)
     if match is None:
-        return []
+        return None
     start, end = (datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) for text in match.groups())
-    return between(start, end, length)
+    return Window(start, end)

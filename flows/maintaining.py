@@ -20,7 +20,8 @@ from flows.batches import Batch, mergeable
 from flows.config import Config
 from flows.lease import BusyError, OnWait
 from flows.manifest import FILE_NAME, LOADED, FileState, Manifest, opened, opened_to_read
-from flows.repair import repair
+from flows.printed import left
+from flows.repair import losses, repair
 from transforms import lake
 from warehouse import publish
 
@@ -184,7 +185,12 @@ def unfinished_builds(data: Path) -> list[Removed]:
 
 
 def _landed(config: Config, manifest: Manifest, now: datetime) -> Iterator[Removed]:
-    """Yield outputs of commands whose rows are in the lake: those that a later try took the place of, and the old ones."""
+    """Yield outputs of commands that are unfinished, that a later try took the place of, or that are old.
+
+    Of the finished ones the lake holds all rows.
+    """
+    for path in left(config.data):
+        yield from _one(LANDING, path, "a killed command left it")
     keep = config.document.warehouse.keep_landing
     named = {path for (path,) in manifest.select("select path from pulls where path is not null")}
     for path in sorted((config.data / "landing").glob("*/*.zst")):
@@ -244,12 +250,15 @@ def _merge(
     while groups := mergeable(list(manifest.parts().values()), MERGE_AT):
         for group in groups:
             tell(f"merging small parts of {group[0].folder}")
-            merged = batch.merge_group(group)
-            report.merged_parts += len(group)
-            report.merged_into += 1
-            report.merged_bytes += sum(p.size_bytes for p in group) - merged.size_bytes
+            went, merged = batch.merge_group(group)
+            if merged is not None:
+                report.merged_parts += len(went)
+                report.merged_into += 1
+                report.merged_bytes += sum(p.size_bytes for p in went) - merged.size_bytes
             if time.monotonic() >= until:
+                report.notes += losses(config.data, manifest, batch)
                 return False
+    report.notes += losses(config.data, manifest, batch)
     return True
 
 

@@ -18,7 +18,7 @@ from flows.lease import BusyError, OnWait
 from flows.maintaining import MaintainReport, maintain
 from flows.manifest import Manifest, ManifestError, opened, opened_to_read
 from flows.pulling import sweep
-from flows.repair import lacking, repair
+from flows.repair import lacking, losses, repair, repair_content
 from flows.reports import ExportReport, IngestReport
 from flows.secret_values import Secrets
 from warehouse.inputs import Inputs
@@ -46,6 +46,7 @@ _LACKING = (
     "nothing was built, what was published stays. Bring them back (is a volume not mounted?), or run `goodput ingest`, which "
     "reads their exports again, then `goodput build`"
 )
+_UNREAD = "nothing was built, what was published stays. Run `goodput run`, or `goodput ingest` and `goodput build`"
 BuildProgress = Callable[[str, float], None]
 
 
@@ -113,7 +114,8 @@ def build(
     Raises:
         BusyError: another process writes to the data folder.
         ManifestError: the manifest is damaged or missing.
-        BuildError: rows are lacking in the lake, a model or check is wrong, or memory or spill space ran out.
+        BuildError: rows are lacking in the lake, parts of it cannot be read and were set aside, a model or check is wrong, or
+            memory or spill space ran out.
     """
     with lease.hold(config.data, "build", wait_seconds=wait_seconds, on_wait=on_wait):
         return _build(config, progress, force=force)
@@ -161,6 +163,7 @@ def _ingest(config: Config, asked: CatchingUp, progress: Progress | None, batch_
                 batch.commit()
         batch.commit()
         merged = batch.merge()
+        notes += losses(config.data, manifest, batch)
     exports = (*reports, *unmatched(config, empty))
     return IngestReport(exports, tuple(notes), merged, asked.pulls)
 
@@ -191,8 +194,20 @@ def _build(config: Config, progress: BuildProgress | None, *, force: bool = Fals
         )
     except BuildRunningError as error:
         raise BusyError(config.data, None) from error
-    except (ModelError, CheckError, BuildFailedError) as error:
+    except (ModelError, BuildFailedError) as error:
+        raise BuildError(_cause(config) or str(error)) from error
+    except CheckError as error:
         raise BuildError(str(error)) from error
+
+
+def _cause(config: Config) -> str | None:
+    """Return what a build failed on where that is parts of the lake, which are set aside; None = it was something else."""
+    try:
+        with opened(config.data) as manifest:
+            notes = repair_content(config.data, manifest)
+    except (ManifestError, OSError):  # a full disk, say: what the build itself met tells more
+        return None
+    return "; ".join([*notes, _UNREAD]) if notes else None
 
 
 def inputs_of(config: Config, manifest: Manifest) -> Inputs:

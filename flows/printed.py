@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 import zstandard
 
-from flows.config import Config, landing_of
+from flows.config import Config
 from flows.due_windows import PullError
 from flows.secret_values import Mask
 from transforms.stream import is_compressed
@@ -112,14 +112,19 @@ def keep(path: Path, folder: Path, name: str, pulled_at: datetime) -> Path:
 
 
 def sweep(config: Config) -> None:
-    """Remove what killed processes left unfinished; what another still writes is locked, and stays."""
-    for source in config.sources:
-        folder = landing_of(config.data, source.name)
-        for path in folder.glob(f".*{_UNFINISHED}") if source.command else ():
-            try:
-                with path.open("rb") as handle:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if time.time() - os.fstat(handle.fileno()).st_mtime > _SWEEP_SECONDS:
-                        path.unlink()
-            except (FileNotFoundError, BlockingIOError):
-                continue
+    """Remove what killed processes left unfinished."""
+    for path in left(config.data):
+        path.unlink(missing_ok=True)
+
+
+def left(data: Path) -> Iterator[Path]:
+    """Yield what killed processes left unfinished, also of sources that are gone; what another still writes is locked."""
+    for path in sorted((data / "landing").glob(f"*/.*{_UNFINISHED}")):
+        try:
+            with path.open("rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_old = time.time() - os.fstat(handle.fileno()).st_mtime > _SWEEP_SECONDS
+        except OSError:  # it is gone, locked, or of another user
+            continue
+        if is_old:
+            yield path

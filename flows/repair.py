@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from flows.batches import Batch
 from flows.config import Config
 from flows.ingesting import jobs
-from flows.manifest import LOADED, Change, Manifest
+from flows.manifest import LOADED, Manifest
 from transforms import lake
 
 _NAMED = 3
@@ -17,11 +18,11 @@ _TRIED = "select path from pieces where is_current and status != ?"
 def repair(data: Path, manifest: Manifest) -> list[str]:
     """Make the lake hold exactly the parts the manifest owns. The caller holds the writer's lease.
 
-    Parts that no commit owns are removed, files of others moved to `quarantine/`. Parts that are missing, empty or cut are moved to `quarantine/`, and
-    the pieces with rows in them are marked to be read again from their files.
+    Parts that no commit owns are removed, files of others moved to `quarantine/`. Parts that are missing, empty or cut are
+    moved to `quarantine/`, and the pieces with rows in them are marked to be read again from their files.
 
     Returns:
-        Messages: one that names all damaged parts, and one that names files that can no longer be read again.
+        Messages: which files of others were moved, and what `losses` says of damaged parts.
     """
     folder = data / "lake"
     owned = manifest.parts()
@@ -30,16 +31,32 @@ def repair(data: Path, manifest: Manifest) -> list[str]:
     if strange := lake.foreign(folder, owned.keys()):
         lake.set_aside(folder, quarantine, strange)
         notes.append(f"files that ingest did not write were moved from the lake to {quarantine}: {_listed(strange)}")
-    damages = lake.damaged(folder, {p.path: p.size_bytes for p in owned.values()})
-    if not damages:
-        return notes
-    batches = {b for d in damages for b in manifest.batches_of(d.path)}
-    lake.set_aside(folder, quarantine, damages)
-    manifest.commit(Change(removed_parts={d.path for d in damages}, lost=batches))
-    notes.append(
-        f"{len(damages)} damaged parts of the lake were moved to {quarantine}, their exports are read again: {_listed(damages)}"
-    )
-    gone = sorted({p.path for p in manifest.pieces_of(batches) if p.is_lost and not Path(p.path).exists()})
+    return notes + _lose(data, manifest, lake.damaged(folder, {p.path: p.size_bytes for p in owned.values()}))
+
+
+def repair_content(data: Path, manifest: Manifest) -> list[str]:
+    """Read every part in full, and do with those that cannot be read as `repair` does, with the same messages.
+
+    That takes a while: it is for when something failed. The caller holds the writer's lease.
+    """
+    return _lose(data, manifest, lake.unread(data / "lake", manifest.parts()))
+
+
+def _lose(data: Path, manifest: Manifest, damages: list[lake.Damage]) -> list[str]:
+    batch = Batch(data / "lake", manifest)
+    if damages:
+        batch.lose(damages)
+        batch.commit()
+    return losses(data, manifest, batch)
+
+
+def losses(data: Path, manifest: Manifest, batch: Batch) -> list[str]:
+    """Return messages on what a batch, now committed, lost: one names the parts, one the files that cannot be read again."""
+    if not batch.damages:
+        return []
+    number, those = len(batch.damages), f"moved to {data / 'quarantine'}, `goodput ingest` reads their exports again"
+    notes = [f"{number} damaged parts of the lake were {those}: {_listed(batch.damages)}"]
+    gone = sorted({p.path for p in manifest.pieces_of(batch.lost) if p.is_lost and not Path(p.path).exists()})
     if gone:
         notes.append(f"rows of these files may be lost, since the files are gone; restore them: {'; '.join(gone)}")
     return notes

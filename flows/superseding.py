@@ -20,6 +20,11 @@ def name_of(window: Window) -> str:
     return f"{window.start:%Y%m%dT%H%M%SZ}-{window.end:%Y%m%dT%H%M%SZ}"
 
 
+def keeps_output_of(path: str, window: Window) -> bool:
+    """Tell whether a file keeps an output for exactly this window."""
+    return Path(path).name.startswith(f"{name_of(window)}_")
+
+
 def formers(pulled: Pull, seen: Pull | None) -> list[Path]:
     """Return the files that keep other outputs for exactly the window of `pulled`, if it was loaded before."""
     if seen is None or seen.status != LOADED or pulled.status != LOADED or pulled.path is None:
@@ -39,10 +44,11 @@ class Superseding:
         self._data = data
         self.replaced = self.kept = 0
 
-    def may(self, manifest: Manifest, pulled: Pull, told: ExportReport | None, former: list[Path]) -> bool:
-        """Tell whether `former` may go: the new output was read, and does not say nothing where they said something.
+    def going(self, manifest: Manifest, pulled: Pull, told: ExportReport | None, former: list[Path]) -> list[Path]:
+        """Return those of `former` that may go: the new output was read, and does not say nothing where they said something.
 
-        A system that forgets what is old answers with nothing at all, and what it told in time is then the only copy.
+        A system that forgets what is old answers with nothing at all, and what it told in time is then the only copy. What
+        could not be read said nothing.
 
         Args:
             manifest: the manifest.
@@ -55,9 +61,11 @@ class Superseding:
             is_read, used = bool(pieces) and all(p.status == LOADED for p in pieces), _used(pieces)
         else:
             is_read, used = told.status == LOADED, told.used
-        is_less = not used and any(_used(manifest.pieces(str(p))) for p in former)
-        self.kept += len(former) if is_read and is_less else 0
-        return is_read and not is_less
+        if not is_read:
+            return []
+        gone = [p for p in former if used or not _used([*manifest.pieces(str(p)), *manifest.past(str(p))])]
+        self.kept += len(former) - len(gone)
+        return gone
 
     def replace(self, manifest: Manifest, batch: Batch, former: list[Path]) -> None:
         """Commit the batch without the rows of these files, then set the files aside.

@@ -2,7 +2,7 @@
 
 Which parts count is told by the caller (the landing manifest): a part that nobody owns is what a killed run left. A part
 gets its name only when it is complete and on disk, so a reader never meets a half-written one of ours; one that
-was damaged later (cut, empty) is named by `damaged` and moved aside, never read and never fatal.
+was damaged later is moved aside: cut or empty, `damaged` names it; of the right length, whoever reads it does.
 """
 
 from __future__ import annotations
@@ -62,6 +62,14 @@ class Damage:
 
     path: str
     reason: str
+
+
+class UnreadablePartError(Exception):
+    """A part is there, and its content is damaged. What the system refuses (`OSError`) is no damage."""
+
+    def __init__(self, path: str, cause: BaseException) -> None:
+        self.damage = Damage(path, f"cannot be read ({str(cause).splitlines()[0]})")
+        super().__init__(f"{path} {self.damage.reason}")
 
 
 def folder_name(key: str, value: str | None) -> str:
@@ -129,9 +137,20 @@ def _write(frame: pl.DataFrame, path: Path) -> None:
 
 
 def read(lake: Path, table: Table, paths: Iterable[str]) -> pl.DataFrame:
-    """Return the rows of parts with exactly the table's columns; a column declared after a part was written is null."""
-    frames = [table.enforce(_known_columns(table, pl.read_parquet(lake / p, hive_partitioning=False))) for p in paths]
+    """Return the rows of parts with exactly the table's columns; a column declared after a part was written is null.
+
+    Raises:
+        UnreadablePartError: a part is damaged.
+    """
+    frames = [table.enforce(_known_columns(table, _content(lake, p))) for p in paths]
     return pl.concat(frames) if frames else table.schema.to_frame()
+
+
+def _content(lake: Path, path: str, columns: list[str] | None = None) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(lake / path, columns=columns, hive_partitioning=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # some damage makes Polars panic
+        raise UnreadablePartError(path, error) from error
 
 
 def scan(lake: Path, name: str) -> pl.LazyFrame:
@@ -142,13 +161,20 @@ def scan(lake: Path, name: str) -> pl.LazyFrame:
 
 
 def export_ids(lake: Path, path: str) -> set[str]:
-    """Return the pieces of exports that have rows in a part."""
-    column = pl.read_parquet(lake / path, columns=["export_id"], hive_partitioning=False)["export_id"]
-    return set(column.unique().drop_nulls())
+    """Return the pieces of exports that have rows in a part.
+
+    Raises:
+        UnreadablePartError: it is damaged.
+    """
+    return set(_content(lake, path, ["export_id"])["export_id"].unique().drop_nulls())
 
 
 def without(lake: Path, path: str, table: Table, pieces: Collection[str]) -> pl.DataFrame:
-    """Return the rows of a part that belong to none of `pieces`."""
+    """Return the rows of a part that belong to none of `pieces`.
+
+    Raises:
+        UnreadablePartError: it is damaged.
+    """
     return read(lake, table, [path]).filter(pl.col("export_id").is_in(list(pieces)).not_())
 
 
@@ -190,7 +216,7 @@ def remove(lake: Path, paths: Iterable[str]) -> None:
 def damaged(lake: Path, expected: Mapping[str, int]) -> list[Damage]:
     """Return the parts of `expected` (path to length in bytes) that are missing or not as they were written.
 
-    A part of the right length is taken as whole: it was synced before it got its name.
+    A part of the right length is taken as whole: it was synced before it got its name. `unread` looks into it.
     """
     found = []
     for path, size in sorted(expected.items()):
@@ -202,6 +228,17 @@ def damaged(lake: Path, expected: Mapping[str, int]) -> list[Damage]:
         if actual != size:
             reason = unreadable(lake / path) or "holds other rows than were written"
             found.append(Damage(path, f"{reason} ({actual:,} bytes, written were {size:,})"))
+    return found
+
+
+def unread(lake: Path, paths: Iterable[str]) -> list[Damage]:
+    """Read parts in full, which takes as long as it takes, and return those that are damaged."""
+    found = []
+    for path in paths:
+        try:
+            _content(lake, path)
+        except UnreadablePartError as error:
+            found.append(error.damage)
     return found
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from warehouse.session import identifier
 from warehouse.values import BATCH_ROWS, by_position, distinct
 
-_NO_PARQUET = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME WITH TIME ZONE)\b")
+_NO_PARQUET = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|UHUGEINT|VARIANT|TIME WITH TIME ZONE)\b")
 """Types, also within nested ones, that Parquet has not, or not without loss."""
 _NO_NUMBER = re.compile(r'("(?:[^"\\]|\\.)*")|-?\bInfinity\b|-?\bNaN\b')
 
@@ -91,4 +91,4 @@ def _is_nested(kind: str) -> bool:
 
 def _is_number(kind: str) -> bool:
     is_one = kind.startswith(("DECIMAL", "DOUBLE", "FLOAT", "HUGEINT")) or kind.endswith(("INT", "INTEGER"))
-    return is_one and not _is_nested(kind)
+    return is_one and kind != "UHUGEINT" and not _is_nested(kind)  # Arrow has none so large

@@ -63,6 +63,7 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     parts = inputs.parts or {}
     new = [path for path in sorted(parts) if path not in former and not batches.isdisjoint(parts[path])]
     con.execute("create table memory.delta.fresh_exports as select unnest(?::varchar[]) as export_id", [sorted(fresh)])
+    _see_that_none_is_lost(con)
     gone = _gone(con)
     state, fresh_rows = {_EXPORTS: _exports(con)}, dict[str, str]()
     found = set[str]()
@@ -98,6 +99,20 @@ def _fresh(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> set[str]:
     if again := fresh & known.keys():
         raise UnknownChangeError(f"{len(again)} pieces of exports were read again")
     return fresh
+
+
+def _see_that_none_is_lost(con: duckdb.DuckDBPyConnection) -> None:
+    """See that no piece of an export has lost rows since: it keeps its id and its batch, and which rows left cannot be told.
+
+    Raises:
+        UnknownChangeError: one has.
+    """
+    row = con.execute(
+        "select count(*) from memory.lake.exports as now inner join build.ops.exports as former using (export_id) "
+        "where former.status = 'loaded' and now.status <> 'loaded'"
+    ).fetchone()
+    if row and row[0]:
+        raise UnknownChangeError(f"rows of {row[0]} pieces of exports were lost")
 
 
 def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1000
 """Rows of an answer that are held at once. Few, as long texts count too: Arrow holds at most 2 GB of one column in a batch."""
 
-_UNFIT = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|VARIANT|TIME_NS|TIMESTAMP_NS)\b|(?<!WITH )\bTIME\b")
+_UNFIT = re.compile(r"\b(INTERVAL|BIT|UNION|BIGNUM|UHUGEINT|VARIANT|TIME_NS|TIMESTAMP_NS)\b|(?<!WITH )\bTIME\b")
 """Types, also within nested ones, of which Arrow or Python drops something, or that they have in no form fit for people."""
 
 

@@ -52,8 +52,8 @@ def _why(steps: Iterable[Step]) -> str:
 
     reasons: Counter[str] = Counter()
     for step in steps:
-        found = [(f.state, f.reason) for f in step.files]
-        found += [(step.state.state, step.state.reason)] if step.needs_pull else []
+        found = [(step.state.state, step.state.reason)] if step.needs_pull else []
+        found += [(f.state, f.reason) for f in step.files]
         if found:
             reasons[_reason(*min(found, key=lambda one: STATES.index(one[0])))] += 1
         elif step.state.reason == BEFORE_SINCE:
@@ -62,8 +62,10 @@ def _why(steps: Iterable[Step]) -> str:
 
 
 def _reason(state: str, reason: str) -> str:
+    from flows.coverage_pulls import UNREADABLE
+
     if state == "failed":
-        return "failed before"
+        return UNREADABLE if reason.startswith(UNREADABLE) else "failed before"
     return "to be loaded again" if state == "done" else reason
 
 

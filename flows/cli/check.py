@@ -45,7 +45,7 @@ def check(
     present, past = landed.apart(settings, pieces)
     problems = [*landed.without_jobs(files), *_export_problems(present), *_lost_lines(files), *sources, *broken]
     notes = landed.facts_of_past(past)
-    warnings = [*pulls.overdue(settings), *warnings]
+    warnings = [*_not_built(settings), *pulls.overdue(settings), *warnings]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "warnings": warnings, "notes": notes, "exports": len(files), **lines})
@@ -64,6 +64,17 @@ def check(
         if facts.is_published(settings):
             labels.note_waiting(settings)
     return 1 if problems else 0
+
+
+def _not_built(settings: facts.Config) -> list[str]:
+    """Return a warning where the marts were made of less than what was read, or otherwise."""
+    from flows import pipeline
+
+    with facts.expected_errors():
+        if not facts.is_published(settings) or not pipeline.needs_build(settings):
+            return []
+    text = "the newest build does not hold all that was read, or was made by other rules"
+    return [f"{text}: `goodput build` makes the next, and says why if that is not published"]
 
 
 def _export_problems(files: list[landed.Row]) -> list[str]:

@@ -72,6 +72,8 @@ def build(settings: facts.Config) -> Iterator[Finding]:
         yield Finding("build", PROBLEM, "the published build does not say when it was made", "`goodput build`")
         return
     yield _age(found[0])
+    if kept and kept[-1].is_published:
+        yield from _waiting(settings)
     yield _storage(found[0]["storage"])
     yield from _checks(settings)
     yield from freshness(settings, datetime.now(UTC))
@@ -101,6 +103,20 @@ def _age(row: facts.Row) -> Finding:
     if seconds > STALE_SECONDS:
         return Finding("build", WARNING, f"{text} is {spoken(seconds)} old", "`goodput run`, best on a schedule")
     return Finding("build", OK, f"{text}, {spoken(seconds)} old")
+
+
+def _waiting(settings: facts.Config) -> Iterator[Finding]:
+    """Look whether the newest build holds all that was read."""
+    from flows.manifest import ManifestError
+    from flows.pipeline import needs_build
+
+    try:
+        if needs_build(settings):
+            text = "the newest build does not hold all that was read, or was made by other rules"
+            step = "`goodput build` makes the next, and says why if that is not published"
+            yield Finding("build", WARNING, text, step)
+    except ManifestError:  # `exports` says so
+        return
 
 
 def _storage(found: str | None) -> Finding:

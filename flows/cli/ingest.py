@@ -76,6 +76,8 @@ def warn_ingest(report: IngestReport) -> None:
     for export in [e for e in report.exports if e.rejected][:MAX_LISTED]:
         rejected = counted(export.rejected, "line")
         warn(f'{here(export.path)}: {rejected} rejected; `goodput sql "from ops.rejects"` says why')
+    if again := pulls.unreadable([*report.unknown, *report.failed]):
+        warn(again)
     listed = (failures, report.unknown, report.failed, [e for e in report.exports if e.rejected])
     if hidden := sum(max(len(kind) - MAX_LISTED, 0) for kind in listed):
         warn(f"and {hidden} more; `goodput check` lists all")

@@ -15,6 +15,7 @@ from flows.cli.words import counted, spoken
 if TYPE_CHECKING:
     from flows.config import SourceConfig
     from flows.manifest import Pull
+    from flows.reports import ExportReport
     from flows.windows import Window
 
 SHOWN_CHARACTERS = 80
@@ -177,3 +178,18 @@ def as_json(one: Asked) -> facts.Row:
         "failing": len(one.failing),
         "is_overdue": one.is_overdue,
     }
+
+
+def unreadable(exports: Iterable[ExportReport]) -> str | None:
+    """Return what asks commands again that printed what cannot be read; None = none of these files holds such output."""
+    from flows.coverage_pulls import window_of
+
+    windows = {window for export in exports if (window := window_of(export.path))}
+    if not windows:
+        return None
+    start, end = min(w.start for w in windows), max(w.end for w in windows)
+    limits = f"--start {start:%Y-%m-%dT%H:%M:%SZ} --end {end:%Y-%m-%dT%H:%M:%SZ}"
+    return (
+        f"what commands printed for {counted(len(windows), 'window')} could not be read; once they work, "
+        f"`goodput backfill {limits} --reprocess failed` asks again"
+    )

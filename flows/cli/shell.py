@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
@@ -99,6 +101,10 @@ def _tell_of_other_build(state: State) -> None:
         note(f"build {other} was published; this shell stays at {state.snapshot.build_id} until you say `refresh`")
 
 
+_NO_TEXT = re.compile("[\\ud800-\\udfff]")
+"""What stands for a byte that is no UTF-8 in what a terminal sent."""
+
+
 def _session(state: State, completer: SqlCompleter) -> PromptSession[str]:
     path = history_file(state.data)
     if path is None:
@@ -123,7 +129,12 @@ def _keys() -> KeyBindings:
     @keys.add("enter")
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.complete_state and buffer.complete_state.current_completion:
+        if _NO_TEXT.search(buffer.text):
+            buffer.text = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", buffer.text)
+            run_in_terminal(
+                lambda: fail("bytes that are no UTF-8 are shown as \N{REPLACEMENT CHARACTER}: type them again")
+            )
+        elif buffer.complete_state and buffer.complete_state.current_completion:
             buffer.complete_state = None  # the choice is taken
         elif not buffer.text.strip() or command_of(buffer.text) or is_complete(buffer.text):
             buffer.validate_and_handle()

@@ -36,6 +36,13 @@ def parts(home: Path) -> list[str]:
     return lake.parts_on_disk(home / "data/lake")
 
 
+def scramble(path: Path) -> None:
+    """Damage what a part holds, as a bad disk does: its length stays."""
+    content = bytearray(path.read_bytes())
+    content[4:64] = (byte ^ 0x5A for byte in content[4:64])
+    path.write_bytes(content)
+
+
 def landed(home: Path, text: str = COMMAND) -> tuple[Config, list[Path]]:
     """A command that was asked for a window, twice: the second output took the place of the first."""
     settings = config(home, text)

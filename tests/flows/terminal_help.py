@@ -42,9 +42,9 @@ class Terminal:
         self.raw = ""
         self._read_until = 0
 
-    def type(self, text: str, wanted: str) -> str:
+    def type(self, text: str | bytes, wanted: str) -> str:
         """Type, wait until what is written from then on matches, and return that."""
-        os.write(self.leader, text.encode())
+        os.write(self.leader, text if isinstance(text, bytes) else text.encode())
         return self.wait(wanted)
 
     def ask(self, line: str, wanted: str = r"\d\.\d\d s") -> str:

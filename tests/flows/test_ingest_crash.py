@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from flows import pipeline
+from flows.batches import MERGE_AT
 from flows.manifest import opened
 from tests.flows.ingest_help import MORTAL, ROOT, TOML, append, check_balance, config, ids, label, labels, rows, write
+from tests.flows.maintain_help import parts, scramble
 from transforms import lake
+from warehouse import publish, runner
+from warehouse.runner import ModelError
 
 
 @pytest.fixture
@@ -139,3 +143,73 @@ def test_files_of_others_are_moved_out_of_the_lake_and_not_deleted(home: Path) -
     assert "annotations/theirs.parquet was not written by ingest" in note
     assert (home / "data/quarantine/annotations/theirs.parquet").exists()
     check_balance(home)
+
+
+def test_the_merge_at_the_end_passes_over_a_part_that_cannot_be_read(home: Path) -> None:
+    for number in range(MERGE_AT - 1):
+        write(home, f"e{number}.jsonl", label(number * 28))
+        pipeline.ingest(config(home))
+    bad = parts(home)[3]
+    scramble(home / "data/lake" / bad)
+    write(home, "last.jsonl", label(999 * 28))
+    report = pipeline.ingest(config(home))
+    assert any(f"{bad} cannot be read (" in note for note in report.notes)
+    assert (report.merged_parts, report.lines, len(parts(home))) == (MERGE_AT - 1, 1, 1)
+    assert len(ids(home)) == MERGE_AT - 1
+    pipeline.ingest(config(home))
+    assert len(ids(home)) == MERGE_AT, "read again"
+    check_balance(home)
+
+
+def test_a_file_goes_on_though_the_part_of_its_last_line_cannot_be_read(home: Path) -> None:
+    """The part is looked into to take that line out of it; what else was in it is read again next time."""
+    path = write(home, "a.jsonl", label(1) + label(2)[:20])
+    write(home, "b.jsonl", label(3) + label(4)[:-1])
+    write(home, "c.jsonl", label(5) + label(4 + 28)[:-1])
+    pipeline.ingest(config(home))
+    append(path, label(2)[20:])
+    for part in parts(home):
+        if "t-" in part:
+            scramble(home / "data/lake" / part)
+    report = pipeline.ingest(config(home))
+    assert any("cannot be read (" in note for note in report.notes)
+    pipeline.ingest(config(home))
+    assert ids(home) == ["i1", "i2", "i3", "i32", "i4", "i5"]
+    check_balance(home)
+
+
+@pytest.mark.parametrize("is_forced", [True, False], ids=["of everything", "increment"])
+def test_a_build_that_fails_on_a_part_names_it_and_the_next_run_mends_it(home: Path, *, is_forced: bool) -> None:
+    """It must not blame a model, and what it says must help: the exports are read again."""
+    write(home, "a.jsonl", labels(1, 2, 3))
+    pipeline.ingest(config(home))
+    built = pipeline.build(config(home))
+    write(home, "b.jsonl", labels(29, 30))
+    pipeline.ingest(config(home))
+    bad = next(part for part in parts(home) if "/b00000002-" in part)  # what is new: an increment reads no other
+    scramble(home / "data/lake" / bad)
+    with pytest.raises(pipeline.BuildError, match=r"cannot be read \(.*`goodput run`") as told:
+        pipeline.build(config(home), force=is_forced)
+    assert bad in str(told.value)
+    assert ".sql" not in str(told.value)
+    assert publish.published(home / "data") == built.path
+    with pytest.raises(pipeline.BuildError, match="not read again yet"):
+        pipeline.build(config(home), force=is_forced)
+    _, again = pipeline.run(config(home))
+    assert again.published
+    assert ids(home) == ["i1", "i2", "i29", "i3", "i30"]
+    check_balance(home)
+
+
+def test_a_build_that_fails_on_something_else_says_so_and_leaves_the_lake_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ModelError("model.sql: there is something wrong")
+
+    write(home, "a.jsonl", labels(1, 2, 3))
+    pipeline.ingest(config(home))
+    monkeypatch.setattr(runner, "create", fail)
+    with pytest.raises(pipeline.BuildError, match=r"^model.sql: there is something wrong$"):
+        pipeline.build(config(home))
+    assert len(parts(home)) == 3

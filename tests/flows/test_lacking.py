@@ -74,3 +74,17 @@ def test_doctor_tells_that_parts_are_gone_and_what_to_do(home: Path, goodput: Go
     assert ran.code == 1
     assert "of the lake are missing or damaged (annotations/" in ran.out
     assert "`goodput ingest" in ran.out
+
+
+def test_what_was_read_and_not_built_is_told(home: Path, goodput: Goodput) -> None:
+    """Else a build that is not published, for a rule that is broken, would be seen by nobody but who made it."""
+    (home / "goodput.toml").write_text(TOML)
+    at = ("--config", home / "goodput.toml")
+    assert goodput("build", *at).code == 0
+    said = "the newest build does not hold all that was read"
+    assert said not in goodput("check", *at).err
+    assert said not in goodput("doctor", *at).out
+    write(home, "c.jsonl", labels(5))
+    assert goodput("ingest", *at).code == 0
+    assert said in goodput("check", *at).err
+    assert said in goodput("doctor", *at).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ import pytest
 
 from flows import batches, lease, maintaining, pipeline
 from flows.manifest import FILE_NAME, opened
+from flows.printed import unfinished
 from tests.flows.ingest_help import TOML, append, check_balance, config, ids, label, labels, rows, write
-from tests.flows.maintain_help import COMMAND, LATER, NOW, fragmented, landed, parts
+from tests.flows.maintain_help import COMMAND, LATER, NOW, fragmented, landed, parts, scramble
 from warehouse import publish
 
 
@@ -95,6 +97,28 @@ def test_a_merged_part_that_is_lost_is_read_again_as_a_whole(home: Path) -> None
     pipeline.ingest(config(home))
     assert rows(home) == told
     check_balance(home)
+
+
+@pytest.mark.parametrize("damaged", [1, 3, 4])
+def test_a_part_that_cannot_be_read_is_set_aside_and_all_others_are_merged(home: Path, damaged: int) -> None:
+    """Damage that leaves the length as it was is met only here: it is told like any other, and stops nothing."""
+    fragmented(home)
+    told, before = rows(home), parts(home)
+    folder = Path(before[0]).parent
+    bad = [p for p in before if Path(p).parent == folder][:damaged]
+    for part in bad:
+        scramble(home / "data/lake" / part)
+    report = pipeline.maintain(config(home))
+    [note] = report.notes
+    assert all(f"{part} cannot be read (" in note for part in bad)
+    assert "`goodput ingest` reads their exports again" in note
+    assert all((home / "data/quarantine" / part).exists() for part in bad)
+    whole = 4 - damaged if damaged < 3 else 0
+    assert (report.merged_parts, report.merged_into) == (20 + whole, 5 + bool(whole))
+    pipeline.ingest(config(home))
+    assert rows(home) == told
+    check_balance(home)
+    assert pipeline.maintain(config(home)).notes == [], "once"
 
 
 def test_large_parts_are_left_alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,6 +242,24 @@ def test_an_output_that_was_not_read_to_its_end_is_never_removed(home: Path) -> 
     assert [r.path for r in pipeline.maintain(settings, now=LATER).removed] == [second]
     assert first.exists()
     assert later.exists()
+
+
+def test_what_a_killed_command_had_printed_goes_what_one_prints_now_stays(home: Path) -> None:
+    """Also of a source that is configured no more, which no ingest looks at."""
+    settings, _ = landed(home)
+    (home / "data/landing/former").mkdir()
+    rests = [home / "data/landing" / name / ".0123.unfinished" for name in ("told", "former")]
+    with unfinished(home / "data/landing/told") as (path, _):
+        for rest in (*rests, path):
+            rest.write_bytes(b"123")
+            os.utime(rest, (1e9, 1e9))
+        foreseen = pipeline.maintain(settings, is_dry_run=True)
+        assert all(rest.exists() for rest in rests)
+        report = pipeline.maintain(settings)
+        assert path.exists()
+    assert sorted(r.path for r in report.removed) == sorted(r.path for r in foreseen.removed) == sorted(rests)
+    assert {(r.kind, r.size_bytes) for r in report.removed} == {(maintaining.LANDING, 3)}
+    assert not any(rest.exists() for rest in rests)
 
 
 def test_quarantine_is_emptied_when_it_is_old_and_no_row_is_missing(home: Path) -> None:

@@ -61,6 +61,17 @@ def test_mistakes_are_told_in_short_and_the_shell_goes_on(demo_folder: Path, tmp
         assert "Traceback" not in at.raw
 
 
+def test_a_byte_that_is_no_text_is_told_and_the_shell_goes_on(demo_folder: Path, tmp_path: Path) -> None:
+    """A terminal or a paste in Latin-1: what was typed stays, to be mended or dropped with Ctrl-C."""
+    with shell(demo_folder, tmp_path / "home") as at:
+        at.type(b"select 'caf\xe9' as place;\r", r"bytes that are no UTF-8 are shown as \N{REPLACEMENT CHARACTER}")
+        at.type("\x03", "goodput>")
+        assert re.search(r"five\s*\n\s*5\b", at.ask("select 5 as five;"))
+        assert at.leave() == 0
+        assert "Traceback" not in at.raw
+        assert "Unhandled" not in at.raw
+
+
 def test_tab_completes_tables_columns_and_values(demo_folder: Path, tmp_path: Path) -> None:
     with shell(demo_folder, tmp_path / "home") as at:
         for part in ("from interruptions\t", " select culprit_n\t", " where cause = 'network_\t"):

@@ -14,9 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tests.flows.terminal_help import ROOT
+from warehouse.formats import FORMATS
 
 Goodput = Callable[..., Any]
 
@@ -29,6 +31,21 @@ def piped(text: bytes) -> io.TextIOWrapper:
 
 
 @pytest.mark.slow
+def test_the_largest_integers_are_right_in_every_form(goodput: Goodput, demo_folder: Path, tmp_path: Path) -> None:
+    """Arrow has no integers of 128 bits without a sign: above half of them they would be written as negative ones."""
+    query = "select 340282366920938463463374607431768211455::uhugeint as one, [one] as list"
+    config = ("--config", demo_folder / "goodput.toml")
+    for form in ("table", "csv", "json"):
+        assert (
+            goodput("sql", query, "--format", form, *config).out.count("340282366920938463463374607431768211455") == 2
+        )
+    target = tmp_path / "a.parquet"
+    with target.open("wb") as out:
+        FORMATS["parquet"](duckdb.sql(query), out)
+    found = duckdb.execute(f"select one, list from '{target}'").fetchone()
+    assert str(found).count("340282366920938463463374607431768211455") == 2
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
 def test_ctrl_c_stops_a_query(demo_folder: Path, form: str) -> None:
     """DuckDB looks at no signals: a query that ran in the main thread went on to its end."""

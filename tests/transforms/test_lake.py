@@ -126,6 +126,23 @@ def test_damage_is_seen_against_what_was_written(tmp_path: Path) -> None:
     assert found[gone.path] == "is missing"
 
 
+def test_damaged_content_is_seen_by_whoever_reads_it_and_named(tmp_path: Path) -> None:
+    """The length is as it was written, so that only reading tells; a part that is not there is another matter."""
+    good, bad = (write(tmp_path, n, frame("a")) for n in ("good", "bad"))
+    content = (tmp_path / bad.path).read_bytes()
+    (tmp_path / bad.path).write_bytes(content[:4] + bytes(b ^ 0x5A for b in content[4:64]) + content[64:])
+    assert lake.damaged(tmp_path, {p.path: p.size_bytes for p in (good, bad)}) == []
+    [damage] = lake.unread(tmp_path, [good.path, bad.path])
+    assert damage.path == bad.path
+    assert damage.reason.startswith("cannot be read (")
+    with pytest.raises(lake.UnreadablePartError, match=r"bad\.parquet cannot be read"):
+        lake.read(tmp_path, ANNOTATIONS, [good.path, bad.path])
+    with pytest.raises(lake.UnreadablePartError, match=r"bad\.parquet cannot be read"):
+        lake.without(tmp_path, bad.path, ANNOTATIONS, {"other"})
+    with pytest.raises(FileNotFoundError):
+        lake.read(tmp_path, ANNOTATIONS, ["annotations/gone.parquet"])
+
+
 def test_rows_of_a_piece_can_be_taken_out(tmp_path: Path) -> None:
     part = write(tmp_path, "one", frame("a", "a"))
     assert lake.export_ids(tmp_path, part.path) == {"ea"}

@@ -74,6 +74,24 @@ def test_a_model_asks_for_changes_of_tables_that_exist(model: runner.Model) -> N
     assert model.slice.whole <= model.references
 
 
+CONSTANT = {"intermediate.attribution__own_windows"}
+"""Models of settings and reference data alone, which are the same from one increment to the next."""
+
+
+@pytest.mark.parametrize("model", [m for m in SLICED.values() if m.slice and m.slice.dirty], ids=lambda m: m.name)
+def test_a_model_that_says_what_is_dirty_asks_about_all_that_it_reads(model: runner.Model) -> None:
+    """What changes in an input that nobody asks about would be seen by a build of everything alone."""
+    assert model.slice is not None
+    asked = {f"{s}.{t}" for s, t in re.findall(r"\bdelta\.(\w+?)__(\w+)", model.slice.dirty or "")}
+    given = {name for name in model.references if name.startswith(("settings.", "reference."))}
+    if model.name == "intermediate.attribution__votes":  # of a rule it may ask what the rule reads, all of it
+        rules = {name for name in model.references - asked if name.startswith("intermediate.attribution__rule_")}
+        read = {r for name in rules for r in MODELS[name].references if not r.startswith(("settings.", "reference."))}
+        assert read <= asked
+        given |= rules
+    assert model.references <= asked | given | CONSTANT
+
+
 def test_most_of_what_is_large_is_made_in_part() -> None:
     """Else an increment costs what is stored: these hold a row per record, node and attempt, or line."""
     large = {

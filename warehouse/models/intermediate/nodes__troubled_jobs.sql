@@ -4,6 +4,8 @@
 -- Dirty: select record_id from delta.staging__scheduler__attempts
 -- Dirty: union all select record_id from staging.scheduler__attempts
 -- Dirty: where cluster in (select cluster from delta.intermediate__nodes__troubled)
+-- Dirty: union all select record_id from staging.scheduler__attempts
+-- Dirty: semi join delta.staging__scheduler__host_lists using (cluster, node_list)
 with held as (
     select
         attempts.cluster,

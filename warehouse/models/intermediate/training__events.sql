@@ -4,6 +4,9 @@
 -- Whole: staging.training__log_events
 -- Dirty: select split_part(record_id, '/', 1) from delta.intermediate__training__matches
 -- Dirty: union all select split_part(record_id, '/', 1) from delta.intermediate__training__pieces
+-- Dirty: union all select split_part(matches.record_id, '/', 1) from intermediate.training__matches as matches
+-- Dirty: semi join (select record_id from delta.staging__training__log_events where _times < 0) as told
+-- Dirty: on matches.log_record_id = told.record_id
 with told as (
     select
         events.* exclude (record_id),

@@ -5,24 +5,27 @@
 -- taken from the cluster's gpus_per_node and flagged `gpus_assumed`; so are those of a cluster whose Slurm never
 -- accounts for GPUs. Its nodes are those of its `node_list`, see staging.scheduler__host_lists.
 -- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
--- Dirty: with told as (
--- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
--- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw
--- Dirty: from staging.scheduler__records
--- Dirty: ),
--- Dirty: changed as (
+-- Dirty: with recursive changed as (
 -- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number from delta.staging__scheduler__records
 -- Dirty: union select cluster, split_part(replace(job_id_raw, '+', '_'), '_', 1) from delta.staging__scheduler__records
 -- Dirty: ),
--- Dirty: numbers as (
--- Dirty: select cluster, number from told semi join changed using (cluster, number) union
--- Dirty: select told.cluster, told.number from told semi join changed
--- Dirty: on told.cluster = changed.cluster and told.raw = changed.number
+-- Dirty: named as (
+-- Dirty: select distinct cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
+-- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw from staging.scheduler__records where job_id <> job_id_raw
+-- Dirty: ),
+-- Dirty: linked as (
+-- Dirty: select cluster, number, raw as other from named where number <> raw
+-- Dirty: union all select cluster, raw, number from named where number <> raw
+-- Dirty: ),
+-- Dirty: reached as (
+-- Dirty: from changed union
+-- Dirty: select linked.cluster, linked.other from reached inner join linked using (cluster, number)
 -- Dirty: )
--- Dirty: from changed union from numbers union
--- Dirty: select distinct told.cluster, told.raw from told semi join numbers using (cluster, number)
+-- Dirty: from reached
 -- Dirty: union select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__records
 -- Dirty: where cluster in (select cluster from delta.staging__scheduler__accounting)
+-- Dirty: union select cluster, split_part(replace(job_id, '+', '_'), '_', 1) from staging.scheduler__records
+-- Dirty: semi join delta.staging__scheduler__host_lists using (cluster, node_list)
 -- Whole: staging.scheduler__host_lists
 with records as (
     select * exclude (filled_columns)

@@ -3,22 +3,23 @@
 -- from the one attempt that agrees in the rest, else it stays null. `record_rank` 1 is the record that holds: a real
 -- End beats RUNNING beats PENDING; then larger Elapsed; later collected; more filled columns; smaller hash.
 -- Slice: cluster, split_part(replace(job_id, '+', '_'), '_', 1)
--- Dirty: with told as (
--- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
--- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw
--- Dirty: from lake.job_attempts
--- Dirty: ),
--- Dirty: changed as (
+-- Dirty: with recursive changed as (
 -- Dirty: select cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number from delta.lake__job_attempts
 -- Dirty: union select cluster, split_part(replace(job_id_raw, '+', '_'), '_', 1) from delta.lake__job_attempts
 -- Dirty: ),
--- Dirty: numbers as (
--- Dirty: select cluster, number from told semi join changed using (cluster, number) union
--- Dirty: select told.cluster, told.number from told semi join changed
--- Dirty: on told.cluster = changed.cluster and told.raw = changed.number
+-- Dirty: named as (
+-- Dirty: select distinct cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
+-- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw from lake.job_attempts where job_id <> job_id_raw
+-- Dirty: ),
+-- Dirty: linked as (
+-- Dirty: select cluster, number, raw as other from named where number <> raw
+-- Dirty: union all select cluster, raw, number from named where number <> raw
+-- Dirty: ),
+-- Dirty: reached as (
+-- Dirty: from changed union
+-- Dirty: select linked.cluster, linked.other from reached inner join linked using (cluster, number)
 -- Dirty: )
--- Dirty: from changed union from numbers union
--- Dirty: select distinct told.cluster, told.raw from told semi join numbers using (cluster, number)
+-- Dirty: from reached
 with records as (
     select * exclude (export_id, line, is_request)
     from lake.job_attempts

@@ -11,6 +11,11 @@
 -- Dirty: and index.ended_at <= coalesce(states.observed_until, index.ended_at) where states.is_planned_rollout
 -- Dirty: union all select index.interruption_id from intermediate.interruptions__index as index
 -- Dirty: where index.cluster in (select cluster from delta.staging__calendar__windows)
+-- Dirty: union all select index.interruption_id from intermediate.interruptions__index as index
+-- Dirty: inner join intermediate.runs__attempts as attempts on index.run_id = attempts.run_id
+-- Dirty: and attempts.run_attempt between index.run_attempt and index.run_attempt + 1
+-- Dirty: semi join delta.staging__scheduler__host_lists as lists
+-- Dirty: on attempts.cluster = lists.cluster and attempts.node_list = lists.node_list
 with followed as (
     select
         record_id,

@@ -5,6 +5,8 @@
 -- Dirty: select interruption_id from delta.intermediate__interruptions__index
 -- Dirty: union all select interruption_id from intermediate.interruptions__index
 -- Dirty: where cluster in (select cluster from delta.staging__calendar__windows)
+-- Dirty: union all select interruption_id from intermediate.interruptions__index
+-- Dirty: semi join delta.staging__scheduler__host_lists using (cluster, node_list)
 select distinct
     index.interruption_id,
     'window' as kind,

@@ -179,6 +179,11 @@ def _on_server(settings: facts.Config, request: Request, plan: Plan, *, build: b
                 built = runs.build(ended)
     except prefect_runs.ServerError as error:
         raise CommandError(str(error)) from None
+    except KeyboardInterrupt:
+        note(
+            "runs that the server has begun go on: `prefect flow-run ls` shows them, `prefect flow-run cancel ID` ends one"
+        )
+        raise
     left = _left_of(settings, request, plan)
     bad = [run for run in (*ended, built) if run is not None and not run.is_completed]
     if json:

@@ -11,7 +11,8 @@
 -- Dirty: ),
 -- Dirty: named as (
 -- Dirty: select distinct cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
--- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw from staging.scheduler__records where job_id <> job_id_raw
+-- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw
+-- Dirty: from staging.scheduler__records where job_id <> job_id_raw
 -- Dirty: ),
 -- Dirty: linked as (
 -- Dirty: select cluster, number, raw as other from named where number <> raw

@@ -9,7 +9,8 @@
 -- Dirty: ),
 -- Dirty: named as (
 -- Dirty: select distinct cluster, split_part(replace(job_id, '+', '_'), '_', 1) as number,
--- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw from lake.job_attempts where job_id <> job_id_raw
+-- Dirty: split_part(replace(job_id_raw, '+', '_'), '_', 1) as raw
+-- Dirty: from lake.job_attempts where job_id <> job_id_raw
 -- Dirty: ),
 -- Dirty: linked as (
 -- Dirty: select cluster, number, raw as other from named where number <> raw

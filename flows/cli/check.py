@@ -73,8 +73,7 @@ def _not_built(settings: facts.Config) -> list[str]:
     with facts.expected_errors():
         if not facts.is_published(settings) or not pipeline.needs_build(settings):
             return []
-    text = "the newest build does not hold all that was read, or was made by other rules"
-    return [f"{text}: `goodput build` makes the next, and says why if that is not published"]
+    return [f"{facts.NOT_BUILT}: {facts.BUILD_NEXT}"]
 
 
 def _export_problems(files: list[landed.Row]) -> list[str]:

@@ -112,9 +112,7 @@ def _waiting(settings: facts.Config) -> Iterator[Finding]:
 
     try:
         if needs_build(settings):
-            text = "the newest build does not hold all that was read, or was made by other rules"
-            step = "`goodput build` makes the next, and says why if that is not published"
-            yield Finding("build", WARNING, text, step)
+            yield Finding("build", WARNING, facts.NOT_BUILT, facts.BUILD_NEXT)
     except ManifestError:  # `exports` says so
         return
 

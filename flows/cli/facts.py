@@ -138,6 +138,8 @@ def expected_errors() -> Iterator[None]:
         raise CommandError(str(error), 2 if isinstance(error, ConfigError) else 1) from None
 
 
+NOT_BUILT = "the newest build does not hold all that was read, or was made by other rules"
+BUILD_NEXT = "`goodput build` makes the next, and says why if that is not published"
 INTERRUPTIONS = "select i.* from marts.interruptions as i"
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from flows.config import Config, SourceConfig
 from flows.config_errors import did_you_mean
 from flows.contexts import Contexts, is_time_known, known_format, settings
-from flows.coverage_pulls import OUTPUT_GONE, UNREADABLE, Asked, asked, windows_of
+from flows.coverage_pulls import OUTPUT_GONE, UNREADABLE, Asked, asked, window_of, windows_of
 from flows.ingesting import Job, jobs
 from flows.landing import BadStampError, expression
 from flows.manifest import FAILED, LOADED, UNKNOWN_FORMAT, FileState, Manifest, Piece, Pull
 from flows.pieces import is_fresh
-from flows.superseding import keeps_output_of
 from flows.windows import Window, between, holding
 
 DONE, MISSING, STALE, OPEN, NONE = "done", "missing", "stale", "open", "none"
@@ -309,7 +308,7 @@ def _pulled(source: SourceConfig, window: Window, files: Sequence[Held], known: 
 
 def _is_replaceable(file: Held) -> bool:
     """Tell whether a file could not be read, and another answer of the command for the same window would replace it."""
-    return file.state == FAILED and file.job is not None and keeps_output_of(file.path, file.window)
+    return file.state == FAILED and file.job is not None and window_of(file.path) == file.window
 
 
 def _reason(files: Sequence[Held], total: int) -> str:

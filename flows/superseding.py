@@ -20,11 +20,6 @@ def name_of(window: Window) -> str:
     return f"{window.start:%Y%m%dT%H%M%SZ}-{window.end:%Y%m%dT%H%M%SZ}"
 
 
-def keeps_output_of(path: str, window: Window) -> bool:
-    """Tell whether a file keeps an output for exactly this window."""
-    return Path(path).name.startswith(f"{name_of(window)}_")
-
-
 def formers(pulled: Pull, seen: Pull | None) -> list[Path]:
     """Return the files that keep other outputs for exactly the window of `pulled`, if it was loaded before."""
     if seen is None or seen.status != LOADED or pulled.status != LOADED or pulled.path is None:

@@ -91,9 +91,8 @@ class _Task(Generic[T]):
     """Work in a thread of its own, and what came of it."""
 
     def __init__(self, work: Callable[[], T]) -> None:
-        self.finished = (
-            threading.Event()
-        )  # not Thread.join: interrupted by Ctrl-C, Python 3.11 takes the thread for ended
+        # Not Thread.join: interrupted by Ctrl-C, Python 3.11 takes the thread for ended.
+        self.finished = threading.Event()
         self._done: list[T] = []
         self._failed: list[BaseException] = []
         self._work = work

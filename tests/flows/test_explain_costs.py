@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -13,17 +14,22 @@ from tests.flows.training_help import HEADER, SETTINGS, Run
 FOOTNOTE = "assumed = from checkpoint_interval and restart_overhead"
 
 
+def of(run: Run, folder: Path) -> Site:
+    """Build a warehouse of one run."""
+    site = Site(folder, SETTINGS, "2025-05-05T00:00:00Z")
+    site.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
+    site.add("train.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
+    site.run()
+    return site
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Three attempts on 16 GPUs; no log tells of the one in the middle. 30 s of starting are assumed where none is seen."""
     run = Run("mixed").failing((0, 200), (220, 400)).job("COMPLETED", 420, 600)
     run.start(0).steps(40, 1, 10).saved(131, 10).steps(140, 11, 14)
     run.start(420).loaded(425, 10).steps(440, 11, 20)
-    site = Site(tmp_path_factory.mktemp("explain"), SETTINGS, "2025-05-05T00:00:00Z")
-    site.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
-    site.add("train.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
-    site.run()
-    return site
+    return of(run, tmp_path_factory.mktemp("explain"))
 
 
 def told(goodput: Goodput, site: Site, stop: int) -> tuple[str, dict[str, object]]:
@@ -70,10 +76,7 @@ def test_nothing_is_marked_where_logs_tell_all_or_nothing_follows(
     run = Run("measured").failing((0, 200)).job("FAILED", 220, 400)
     run.start(0).steps(40, 1, 10).saved(131, 10).steps(140, 11, 14)
     run.start(220).loaded(225, 10).steps(240, 11, 20).saved(341, 20)
-    site = Site(tmp_path_factory.mktemp("measured"), SETTINGS, "2025-05-05T00:00:00Z")
-    site.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
-    site.add("train.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
-    site.run()
+    site = of(run, tmp_path_factory.mktemp("measured"))
     first, last = (told(goodput, site, stop) for stop in (0, 1))
     assert "starting up again\n" in first[0]
     assert "starting up again" not in last[0]
@@ -90,10 +93,7 @@ def test_work_of_an_older_attempt_that_a_log_shows_is_no_assumption(
     run.start(0).steps(40, 1, 10).saved(131, 10).steps(140, 11, 14).saved(181, 14)
     run.start(220).loaded(225, 14).steps(240, 15, 20).saved(301, 20)
     run.start(620).loaded(625, 10).steps(640, 11, 20)
-    site = Site(tmp_path_factory.mktemp("older"), SETTINGS, "2025-05-05T00:00:00Z")
-    site.add("sacct.txt", "\n".join([HEADER, *run.jobs]) + "\n", cluster="c1")
-    site.add("train.log", "\n".join(run.lines) + "\n", cluster="c1", job_id=run.ident)
-    site.run()
+    site = of(run, tmp_path_factory.mktemp("older"))
     out, row = told(goodput, site, 2)
     [ledger] = site.rows(
         "select sum(measured_gpu_seconds)::bigint as measured, sum(assumed_gpu_seconds)::bigint as assumed "

@@ -33,9 +33,13 @@ def stoppable(interrupt: Callable[[], None], work: Callable[[], T], *, is_all: b
         Exception: what `work` raises, also when it was stopped.
     """
     task = _Task(work)
+    is_begun = False
     pressed: float | None = None
     while True:
         try:
+            if not is_begun:
+                task.begin()
+                is_begun = True
             if task.finished.wait(LOOK_SECONDS):
                 return task.result()
             if pressed is not None:
@@ -61,10 +65,12 @@ def stoppable_writing(interrupt: Callable[[], None], write: Callable[[BinaryIO],
     chunks = _Chunks()
     task = _Task(lambda: chunks.filled_by(write))
     try:
+        task.begin()
         while (chunk := chunks.waiting.get()) is not None:
             _put(chunk, out)
     except BaseException:
         began = time.monotonic()
+        task.drop()
         while not task.finished.is_set():
             try:
                 interrupt()
@@ -96,9 +102,20 @@ class _Task(Generic[T]):
         self._done: list[T] = []
         self._failed: list[BaseException] = []
         self._work = work
+        self._taken = threading.Lock()
+
+    def begin(self) -> None:
+        """Start; again where Ctrl-C came while Python waited for the thread: only the first one works."""
         threading.Thread(target=self._run, daemon=True).start()
 
+    def drop(self) -> None:
+        """Let it be if it has not begun."""
+        if self._taken.acquire(blocking=False):
+            self.finished.set()
+
     def _run(self) -> None:
+        if not self._taken.acquire(blocking=False):
+            return
         try:
             self._done.append(self._work())
         except BaseException as error:  # noqa: BLE001 - raised again where the user sees it

@@ -70,6 +70,40 @@ def test_ctrl_c_interrupts_work_and_waits_for_its_end() -> None:
     assert work.has_ended.is_set()  # the connection is free again
 
 
+def test_ctrl_c_while_python_still_starts_the_thread_interrupts_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Thread.start` waits for the thread: Ctrl-C in that moment once left the work running behind a shell that went on."""
+    start = threading.Thread.start
+    began: list[int] = []
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        began.append(1)
+        if len(began) == 1:
+            raise KeyboardInterrupt
+
+    runs: list[int] = []
+    work = Endless()
+
+    def counted() -> None:
+        runs.append(1)
+        work.wait()
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(StoppedError):
+        stoppable(work.interrupt, counted)
+    assert runs == [1]
+    assert len(began) == 2
+
+
+def test_ctrl_c_before_anything_is_written_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        stoppable_writing(never, lambda _out: never(), io.BytesIO())
+
+
 def test_all_that_is_written_arrives_in_order() -> None:
     lines = [b"%d\n" % n for n in range(500_000)]  # many chunks more than wait at once
     out = io.BytesIO()

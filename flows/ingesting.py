@@ -28,6 +28,7 @@ from transforms.stream import HEAD_BYTES, is_compressed, opened
 
 ANNOTATIONS_FILE = "annotations.jsonl"
 _OWN_FILES = r"lake|builds|quarantine|manifest\.sqlite.*|writer\.lock|warehouse\.duckdb.*|annotations\.jsonl"
+_SERVED = r"prefect|serve\.lock"
 _LAST_SECOND = 253_402_300_799.0
 Progress = Callable[[int, int, str], None]
 
@@ -58,9 +59,7 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
     What we keep in the data folder ourselves is no export, whatever a pattern matches; what a command printed is one of its
     own source only.
     """
-    own, kept = (
-        re.compile(re.escape(os.path.realpath(config.data)) + f"/(?:{n})(?:/|$)") for n in (_OWN_FILES, "landing")
-    )
+    own, kept = _in_data(config, _OWN_FILES), _in_data(config, "landing")
     taken: dict[str, Job] = {}
     empty = []
     for source in config.sources:
@@ -75,6 +74,16 @@ def jobs(config: Config) -> tuple[list[Job], list[SourceConfig]]:
     if labels.exists():
         taken.setdefault(os.path.realpath(labels), Job(Found(labels), SourceConfig(str(labels), format="annotations")))
     return list(taken.values()), empty
+
+
+def _in_data(config: Config, names: str) -> re.Pattern[str]:
+    """Return an expression that fits real paths of what has one of these names in the data folder, and what is in it."""
+    return re.compile(re.escape(os.path.realpath(config.data)) + f"/(?:{names})(?:/|$)")
+
+
+def is_own(config: Config) -> Callable[[str], object]:
+    """Return what tells whether a real path is of a file that we keep in the data folder ourselves, outputs of commands too."""
+    return _in_data(config, f"{_OWN_FILES}|landing|{_SERVED}").match
 
 
 def still_there(config: Config, names: Iterable[str]) -> set[str]:

@@ -9,12 +9,15 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import takewhile
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 CAPTURES = ("cluster", "node", "job_id", "collected_at")
 _CAPTURE = re.compile(r"\{(\w+)\}")
 _WILD = re.compile(r"[*?\[{]")
+_ESCAPED = re.compile(r"\[([*?[])\]")
+"""What `glob.escape` makes of a character."""
 _STAMP = (
     r"\d{4}-?\d\d-?\d\d"
     r"(?:[T_ -]?\d\d[:.-]?\d\d(?:[:.-]?\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -93,6 +96,12 @@ def _described(path: Path, exact: re.Pattern[str], loose: re.Pattern[str]) -> Fo
             problem=f"{{collected_at}} in the path is {text!r}, which is no date; rename the file or narrow the pattern",
         )
     return Found(path, problem="does not fit the pattern: one capture stands for two different names")
+
+
+def plain_folder(pattern: str) -> Path:
+    """Return the folder that a pattern begins in: what of it is a plain path, without the name of a file."""
+    plain = takewhile(lambda part: not _WILD.search(_ESCAPED.sub("", part)), Path(pattern).parts[:-1])
+    return Path(*(_ESCAPED.sub(r"\1", part) for part in plain))
 
 
 def _split(pattern: str) -> tuple[Path, list[str]]:

@@ -17,6 +17,7 @@ from sqlite3 import OperationalError
 
 from flows import lease
 from flows.batches import Batch, mergeable
+from flows.cli.words import counted
 from flows.config import Config
 from flows.lease import BusyError, OnWait
 from flows.manifest import FILE_NAME, LOADED, FileState, Manifest, opened, opened_to_read
@@ -222,7 +223,8 @@ def _set_aside(config: Config, manifest: Manifest, now: datetime, notes: list[st
     ((lost,),) = manifest.select("select count(distinct path) from pieces where is_lost")
     if found and lost:
         notes.append(
-            f"{len(found):,} files stay in quarantine: rows of {lost:,} files were lost and not read again yet"
+            f"{counted(len(found), 'file')} {'stays' if len(found) == 1 else 'stay'} in quarantine: rows of {counted(lost, 'file')} "
+            "were lost and not read again yet"
         )
         return
     yield from found

@@ -16,6 +16,7 @@ from flows import prefect_tasks as tasks
 from flows.backfill import Reprocess
 from flows.cli import periods
 from flows.cli.terminal import CommandError, clean
+from flows.cli.words import counted
 from flows.prefect_tasks import RunFailedError
 from warehouse.publish import NoWarehouseError
 
@@ -177,7 +178,7 @@ def backfill(
         tasks.build_warehouse(config)
     if failed:
         raise RunFailedError(
-            f"{len(failed)} windows are not loaded; `reprocess`: failed does these again: {_few(failed)}"
+            f"{counted(len(failed), 'window')} {'is' if len(failed) == 1 else 'are'} not loaded; `reprocess`: failed does these again: {_few(failed)}"
         )
 
 

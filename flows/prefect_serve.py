@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from prefect import get_client
@@ -33,10 +34,12 @@ class Served:
     Attributes:
         deployments: their full names, `ingest/goodput`.
         alerts: whether failures and stale sources are sent to somebody.
+        next_runs: UTC time of the next scheduled run, of those that have a schedule.
     """
 
     deployments: tuple[str, ...]
     alerts: bool
+    next_runs: Mapping[str, datetime]
 
 
 def flows() -> list[Flow[Any, Any]]:
@@ -65,6 +68,16 @@ async def deployments(config: Config, name: str = NAME) -> list[RunnerDeployment
     ]  # fmt: skip
 
 
+async def next_runs(name: str, after: datetime) -> dict[str, datetime]:
+    """Return when each deployment of `name` that has a schedule runs next after a UTC time, by its full name."""
+    from prefect.server.schemas.schedules import CronSchedule  # what Prefect's own scheduler works the times out with
+
+    dates = {
+        flow: await CronSchedule(cron=cron, timezone="UTC").get_dates(1, after) for flow, cron in SCHEDULES.items()
+    }
+    return {f"{flow}/{name}": found[0].astimezone(UTC) for flow, found in dates.items()}
+
+
 async def serve(config: Config, *, name: str, limit: int, begun: Callable[[Served], None]) -> None:
     """Make the deployments and automations, read at once what is new, and run what is scheduled until SIGTERM or Ctrl-C.
 
@@ -85,7 +98,7 @@ async def serve(config: Config, *, name: str, limit: int, begun: Callable[[Serve
     async with get_client() as client:
         told = await prefect_automations.ensure(client)
         await client.create_flow_run_from_deployment(made[f"ingest/{name}"], parameters={})
-    begun(Served(tuple(made), any(told.values())))
+    begun(Served(tuple(made), any(told.values()), await next_runs(name, datetime.now(UTC))))
     running = asyncio.create_task(runner.start())
     await _until_asked(running)
     if not running.done():

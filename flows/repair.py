@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from flows.batches import Batch
+from flows.cli.words import counted
 from flows.config import Config
 from flows.ingesting import jobs
 from flows.manifest import LOADED, Manifest
@@ -55,7 +56,8 @@ def losses(data: Path, manifest: Manifest, batch: Batch) -> list[str]:
     if not batch.damages:
         return []
     number, those = len(batch.damages), f"moved to {data / 'quarantine'}, `goodput ingest` reads their exports again"
-    notes = [f"{number} damaged parts of the lake were {those}: {_listed(batch.damages)}"]
+    were = f"{counted(number, 'damaged part')} of the lake {'was' if number == 1 else 'were'}"
+    notes = [f"{were} {those}: {_listed(batch.damages)}"]
     gone = sorted({p.path for p in manifest.pieces_of(batch.lost) if p.is_lost and not Path(p.path).exists()})
     if gone:
         notes.append(f"rows of these files may be lost, since the files are gone; restore them: {'; '.join(gone)}")
@@ -70,11 +72,11 @@ def lacking(config: Config, manifest: Manifest) -> str | None:
     owned = {part.path: part.size_bytes for part in manifest.parts().values()}
     if damages := lake.damaged(config.data / "lake", owned):
         more = f"; and {len(damages) - _NAMED:,} more" if len(damages) > _NAMED else ""
-        number = f"{len(damages):,} of {len(owned):,} parts"
-        return f"{number} of the lake are missing or damaged ({_listed(damages[:_NAMED])}{more})"
+        number, are = f"{len(damages):,} of {counted(len(owned), 'part')}", "is" if len(damages) == 1 else "are"
+        return f"{number} of the lake {are} missing or damaged ({_listed(damages[:_NAMED])}{more})"
     lost = {path for (path,) in manifest.select(f"{_LOST} and path not in ({_TRIED})", (LOADED,))}
     if lost and (again := lost & {job.found.name for job in jobs(config)[0] if job.found.problem is None}):
-        return f"rows of {len(again):,} exports were lost and not read again yet"
+        return f"rows of {counted(len(again), 'export')} were lost and not read again yet"
     return None
 
 

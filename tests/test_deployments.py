@@ -6,12 +6,14 @@ linter of Containerfiles, Prefect's own settings and commands, and our own.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -228,6 +230,26 @@ def test_the_deployments_name_flows_and_schedules() -> None:
             crons[name] = schedule["cron"]
     assert {d["entrypoint"].partition(":")[2] for d in deployed} == {flow.name for flow in prefect_serve.flows()}
     assert crons == prefect_serve.SCHEDULES
+
+
+def test_serve_says_when_each_deployment_runs_next() -> None:
+    """Who starts it just after the hour's run would else wait an hour without knowing whether anything will happen."""
+    from flows import prefect_serve
+    from flows.cli import serve
+
+    sunday = datetime(2026, 11, 29, 5, 17, 1, tzinfo=UTC)  # just after the weekly run
+    served = prefect_serve.Served(
+        tuple(f"{flow.name}/mine" for flow in prefect_serve.flows()),
+        alerts=False,
+        next_runs=asyncio.run(prefect_serve.next_runs("mine", sunday)),
+    )
+    assert list(serve._runs(served)) == [
+        "ingest/mine    now, next 2026-11-29 06:12 UTC",
+        "build/mine     whenever something new was read",
+        "report/mine    next 2026-11-29 06:37 UTC",
+        "maintain/mine  next 2026-12-06 05:17 UTC",
+        "backfill/mine  when it is asked for",
+    ]
 
 
 def test_the_worker_gets_the_limits_that_compose_sets(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def backfill(
     ] = "none",
     max_active: Annotated[int, Parameter(help="Commands, or runs on a Prefect server, at once; 1 to 32.")] = 2,
     run_backwards: Annotated[bool, Parameter(help="Newest windows first.")] = False,
-    dry_run: Annotated[bool, Parameter(help="Print the plan and each window in it, and do nothing.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Print the plan and which windows are in it, and do nothing.")] = False,
     no_build: Annotated[
         bool, Parameter(help="Load only; leave the build to the schedule or to `goodput build`.")
     ] = False,

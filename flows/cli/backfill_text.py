@@ -83,19 +83,43 @@ def before_since(settings: Config, plan: Plan) -> Iterator[str]:
 
 
 def say_windows(steps: Iterable[Step]) -> None:
-    """Print each window that is to be loaded."""
-    rows = [
-        {
-            "window": str(step.state.window),
-            "source": step.state.source,
-            "state": step.state.state,
-            "files": len(step.files),
-            "command": "asked" if step.needs_pull else "-",
-            "why": step.state.reason or "to be loaded again",
-        }
-        for step in steps
-    ]
-    say_table(rows, ("window", "source", "state", "files", "command", "why"), narrow=(("why", 16), ("command", 0)))
+    """Print the windows that are to be loaded, neighbours that are alike in one line: a month of hours is one, not hundreds."""
+    columns = ("window", "source", "state", "windows", "files", "command", "why")
+    rows = [_together(group) for group in neighbours(steps)]
+    say_table(rows, columns, narrow=(("why", 16), ("command", 0)))
+
+
+def neighbours(steps: Iterable[Step]) -> list[list[Step]]:
+    """Return the steps in groups: windows of one source that follow each other, in the same state, for the same reason."""
+    groups: list[list[Step]] = []
+    last: dict[str, list[Step]] = {}
+    for step in steps:
+        group = last.get(step.state.source)
+        if group is None or not _continues(group[-1], step):
+            group = last[step.state.source] = []
+            groups.append(group)
+        group.append(step)
+    return groups
+
+
+def _continues(one: Step, other: Step) -> bool:
+    """Tell whether a step is for the window after (newest first: before) that of the one before, and like it."""
+    a, b = one.state, other.state
+    is_beside = a.window.end == b.window.start or b.window.end == a.window.start
+    return is_beside and (a.state, a.reason, one.needs_pull) == (b.state, b.reason, other.needs_pull)
+
+
+def _together(group: Sequence[Step]) -> Row:
+    one = group[0]
+    return {
+        "window": span(min(s.state.window.start for s in group), max(s.state.window.end for s in group)),
+        "source": one.state.source,
+        "state": one.state.state,
+        "windows": len(group),
+        "files": len({f.path for s in group for f in s.files}),
+        "command": "asked" if one.needs_pull else "-",
+        "why": one.state.reason or "to be loaded again",
+    }
 
 
 def plan_json(plan: Plan) -> Row:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from flows.cli import facts, labels, landed, pulls
+from flows.cli import beside, facts, labels, landed, pulls
 from flows.cli.doubts import doubts
 from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.terminal import CommandError, Steps, fail, here, note, say, say_json, warn
@@ -31,7 +31,8 @@ def check(
 
     That is: rejected lines, failed or unknown exports, no export of jobs,
     sources without a file, commands that failed, marts that break a rule. What
-    only makes verdicts doubtful, such as events that name no node, is a warning.
+    only makes verdicts doubtful, such as events that name no node, or an export
+    that no source matches, is a warning.
     Of files that are gone, or hold something newer that was read in full,
     rejected lines and failures are only noted.
     """
@@ -45,7 +46,7 @@ def check(
     present, past = landed.apart(settings, pieces)
     problems = [*landed.without_jobs(files), *_export_problems(present), *_lost_lines(files), *sources, *broken]
     notes = landed.facts_of_past(past)
-    warnings = [*_not_built(settings), *pulls.overdue(settings), *warnings]
+    warnings = [*_not_built(settings), *beside.warnings(settings), *pulls.overdue(settings), *warnings]
     lines = {name: sum(f[name] for f in files) for name in ("lines", "used", "ignored", "rejected")}
     if json:
         say_json({"problems": problems, "warnings": warnings, "notes": notes, "exports": len(files), **lines})

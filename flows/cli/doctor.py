@@ -35,7 +35,7 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
     """Look at everything goodput needs, and say for each whether it is fine and what to do if not.
 
-    That is: Python and packages, the configuration, the data folder, who
+    That is: Python and packages, the configuration, exports that no source matches, the data folder, who
     writes to it, the clock, zones, the exports that were read, the lake, the commands
     that are asked for exports, the published build, sources with nothing new,
     and Prefect's server. Writes nothing. Exit 1 if there is a problem; warnings
@@ -60,7 +60,7 @@ def doctor(*, json: JsonOption = False, config: ConfigOption = None) -> int:
 
 def _all(config: Path | None) -> Iterator[Finding]:
     """Look at one thing after the other; what cannot be looked at is a finding, and does not hide the others."""
-    from flows.cli import doctor_build, doctor_data, doctor_pulls
+    from flows.cli import beside, doctor_build, doctor_data, doctor_pulls
     from flows.config import ConfigError, load
 
     yield from versions()
@@ -71,6 +71,7 @@ def _all(config: Path | None) -> Iterator[Finding]:
         yield from _unusable(error)
     else:
         yield from _carefully("configuration", _configuration, settings)
+        yield from _carefully("other files", beside.other_files, settings)
         yield from _carefully("data folder", doctor_data.folder, settings)
         yield from _carefully("writer", doctor_data.writer, settings)
         yield from _carefully("clock", doctor_data.clock, settings)

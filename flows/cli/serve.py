@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,10 +102,22 @@ def _server(settings: facts.Config, port: int) -> Iterator[Server]:
         raise CommandError(str(error)) from None
 
 
+def _runs(served: Served) -> Iterator[str]:
+    """Yield a line for each deployment: when its next run begins. Times are UTC, as those of the schedules are."""
+    width = max(map(len, served.deployments))
+    for name in served.deployments:
+        flow = name.partition("/")[0]
+        when = "whenever something new was read" if flow == "build" else "when it is asked for"
+        if at := served.next_runs.get(name):
+            when = f"next {at:%Y-%m-%d %H:%M} UTC"
+        yield f"{name:<{width}}  {'now, ' if flow == 'ingest' else ''}{when}"
+
+
 def _say(settings: facts.Config, server: Server, served: Served) -> None:
     say(f"serving {settings.path}")
     say(f"  page       {server.page}")
-    say(f"  runs       {', '.join(served.deployments)}; `ingest` begins now")
+    for label, line in zip_longest(("runs",), _runs(served), fillvalue=""):
+        say(f"  {label:<9}  {line}")
     say(f"  start one  PREFECT_API_URL={server.api} prefect deployment run {served.deployments[0]}")
     alerts = "the block goodput-alerts" if served.alerts else "nobody; save a notification block named goodput-alerts"
     say(f"  alerts go to {alerts}")

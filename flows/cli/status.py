@@ -15,7 +15,7 @@ from flows.cli.options import ConfigOption, JsonOption
 from flows.cli.periods import SourceOption
 from flows.cli.tables import say_table
 from flows.cli.terminal import CommandError, here, note, say, say_json, shown, title, warn
-from flows.cli.words import spoken
+from flows.cli.words import command, counted, spoken
 
 _NARROW = (("collected_at", 16), ("collected_at", 0), ("age", 0))
 
@@ -36,7 +36,7 @@ def status(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> int:
-    """Show how fresh each format is, what became of its lines, what had to be assumed, and the last build."""
+    """Show how fresh each format is, what became of its lines, what had to be assumed, and the build that readers see."""
     settings = facts.configuration(config)
     if coverage:
         return say_coverage(settings, start, end, source, json=json)
@@ -102,12 +102,26 @@ def _say_build(last: facts.Row | None, now: datetime) -> None:
         warn("nothing published yet; `goodput build` does it")
         return
     age = spoken((now - last["started_at"]).total_seconds())
-    say(f"last build {last['build_id']}, {shown(last['started_at'])} UTC, {age} ago, by version {last['code_version']}")
+    about = f"{last['build_id']}, {shown(last['started_at'])} UTC, {age} ago, by version {last['code_version']}"
+    newer = last["newer_builds"]
+    if not newer:
+        say(f"last build {about}")
+        return
+    why = "rolled back" if last["is_rolled_back"] else "not published"
+    there = f"{counted(len(newer), 'newer build')} ({why}), the newest {newer[-1]}: `{command('builds')}`"
+    say(f"published build {about}; there {'is' if len(newer) == 1 else 'are'} {there}")
 
 
 def _last_build(settings: facts.Config) -> facts.Row | None:
+    """Return the build that readers see, and which newer ones are kept; None = nothing is published."""
     if not facts.is_published(settings):
         return None
-    return facts.rows(
+    from warehouse import publish
+
+    row = facts.rows(
         settings, "select build_id, started_at, code_version from ops.builds order by started_at desc limit 1"
     )[0]
+    kept = publish.builds(settings.data)
+    position = next((i for i, b in enumerate(kept) if b.is_published), len(kept))
+    newer = [b.build_id for b in kept[position + 1 :]]
+    return row | {"newer_builds": newer, "is_rolled_back": publish.held_back(settings.data) is not None}

@@ -162,7 +162,7 @@ def test_damaged_parts_are_mended_first_and_their_windows_loaded_again(tmp_path:
     assert todo(tmp_path) == [], "nobody has noticed yet"
     report = backfilled(tmp_path)
     assert worked_on(report) == ["daily 2026-01-01 loaded"]
-    assert "damaged parts" in report.notes[0]
+    assert report.notes[0].startswith("1 damaged part of the lake was moved"), "one is no plural"
     assert ids(tmp_path) == ["i1"]
 
 

@@ -52,6 +52,33 @@ def test_the_plan_comes_first_then_the_work_then_there_is_nothing_to_do(home: Pa
     assert "not in the published build yet" in ran.err
 
 
+def test_windows_that_are_alike_and_follow_each_other_are_one_line(home: Path, goodput: Goodput) -> None:
+    """A month of an hourly command is one line, not 700: what differs must not drown. --json has each window."""
+    config(home, COMMAND + OTHER)
+    asking(home, f'case "$1" in 2026-01-04*) exit 3;; esac\n{PRINTS}')
+    goodput("backfill", "--start", "2026-01-04", "--end", "2026-01-04", "--no-build")
+    for day in (2, 3, 4, 6):
+        write(home, day, name="other")
+    asked_for = ("backfill", *JANUARY, "--reprocess", "failed", "--dry-run")
+
+    def listed(*options: str) -> list[list[str]]:
+        lines = goodput(*asked_for, *options).out.splitlines()
+        return [line.split("  ") for line in lines if line.startswith("2026-01")]
+
+    shown = [[cell.strip() for cell in line if cell.strip()][:6] for line in listed()]
+    assert shown == [
+        ["2026-01-01 to 2026-01-03", "pulled", "missing", "3", "0", "asked"],
+        ["2026-01-02 to 2026-01-04", "other", "missing", "3", "3", "-"],
+        ["2026-01-04", "pulled", "failed", "1", "0", "asked"],
+        ["2026-01-05 to 2026-01-07", "pulled", "missing", "3", "0", "asked"],
+        ["2026-01-06", "other", "missing", "1", "1", "-"],
+    ], "a source's windows are put together though those of another lie between; a gap or another state ends a line"
+    backwards = [line[0] for line in listed("--run-backwards")]
+    assert backwards[0] == "2026-01-05 to 2026-01-07", "the first to be loaded come first, written as a period is"
+    windows = json.loads(goodput(*asked_for, "--json").out)["windows"]
+    assert sum(w["to_load"] for w in windows) == 11
+
+
 def test_a_time_given_as_the_end_is_not_in_the_period(home: Path, goodput: Goodput) -> None:
     write(home, 1)
     write(home, 2)

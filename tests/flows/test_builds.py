@@ -55,6 +55,24 @@ def test_a_rollback_is_said_and_how_it_ends(goodput: Goodput, home: Path) -> Non
     assert goodput("builds", *config).err == ""
 
 
+def test_status_tells_the_published_build_from_newer_ones(goodput: Goodput, home: Path) -> None:
+    """After a rollback readers see an older build: to call that the last one would hide that newer ones were set aside."""
+    config = ["--config", home / "goodput.toml"]
+
+    def last_line() -> str:
+        (line,) = (line for line in goodput("status", *config).out.splitlines() if " build 20" in line)
+        return line
+
+    assert last_line().startswith("last build "), "the published one is the newest"
+    assert goodput("rollback", *config).code == 0
+    assert last_line().startswith("published build ")
+    assert f"; there is 1 newer build (rolled back), the newest {LATER}: `goodput builds " in last_line()
+    told = json.loads(goodput("status", "--json", *config).out)["build"]
+    assert (told["newer_builds"], told["is_rolled_back"]) == ([LATER], True)
+    (home / "data/builds" / publish.ROLLED_BACK).unlink()
+    assert "1 newer build (not published)" in last_line(), "nobody rolled it back: its build was killed"
+
+
 def test_where_the_published_build_is_gone_readers_are_told_of_those_that_are_kept(
     goodput: Goodput, home: Path
 ) -> None:

@@ -117,7 +117,7 @@ def test_a_backfill_loads_the_period_and_says_what_it_could_not(
     assert told.message.startswith("'2026-11-31' is no time"), "the line to read is all there is"
     prefect_flows.backfill(start="1d", config=config, build=False)  # until now
     config.write_text(config.read_text() + '\n[[sources]]\nname = "broken"\ncommand = ["false", "{start_utc}"]\n')
-    with pytest.raises(prefect_flows.RunFailedError, match=r"1 windows are not loaded.*broken .*exit code 1"):
+    with pytest.raises(prefect_flows.RunFailedError, match=r"1 window is not loaded.*broken .*exit code 1"):
         prefect_flows.backfill(start="2026-05-03T04:00Z", end="2026-05-03T05:00Z", config=config, sources=("broken",))
     prefect_flows.maintain(config=config)
     assert digest(config.parent) == expected
@@ -151,7 +151,7 @@ def test_an_expected_failure_is_told_without_a_traceback(
         prefect_flows.backfill, start="2026-05-03T04:00Z", end="2026-05-03T05:00Z", config=config, sources=("broken",),
         build=False,
     )  # fmt: skip
-    assert (said.startswith("1 windows are not loaded"), has_traceback) == (True, False)
+    assert (said.startswith("1 window is not loaded"), has_traceback) == (True, False)
 
     def busy(*_args: Any, **_kwargs: Any) -> None:
         raise BusyError(config.parent / "data", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -74,6 +75,7 @@ def test_serve_is_all_that_one_machine_needs(tmp_path: Path) -> None:
         export.rename(tmp_path / export.name)
 
     with served.started() as child:
+        assert re.search(r"ingest/goodput +now, next 20\d\d-\d\d-\d\d \d\d:12 UTC\n", served.said())
         eventually(served.is_published, f"it ingests at once and builds what it ingested: {served.said()}", 180)
         first = digest(served.warehouse)
         found = {d["entrypoint"].rpartition(".")[2]: d for d in served.post("/deployments/filter")}

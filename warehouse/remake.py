@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import duckdb
 
@@ -15,6 +16,9 @@ from warehouse.slices import Slice
 
 SAME, SOME, ALL = "same", "some", "all"
 """What became of a table: nothing changed; `delta.<schema>__<table>` holds the rows that came or went; nobody looked."""
+
+FEW = 100
+"""Values that stand in a query themselves."""
 
 
 def relation(name: str) -> str:
@@ -32,6 +36,18 @@ def asked_about(models: Mapping[str, Model]) -> frozenset[str]:
     """Return the tables of which somebody asks which rows changed."""
     found = [m.references if m.slice.dirty is None else _asked(m.slice) for m in models.values() if m.slice]
     return frozenset(name for names in found for name in names)
+
+
+class _Where(NamedTuple):
+    """Which rows of a table to make anew.
+
+    Attributes:
+        text: a WHERE; empty = all.
+        is_known: whether it needs no other table to say so.
+    """
+
+    text: str = ""
+    is_known: bool = False
 
 
 @dataclass(slots=True)
@@ -88,9 +104,10 @@ class Worker:
 
     def _slice(self, model: Model, part: Slice, changed: list[str]) -> str:
         target = relation(model.name)
-        if not self._find_dirty(part, changed):
+        found = self._find_dirty(part, changed)
+        if not found:
             return self._unchanged(model.name)
-        where = self._where(part)
+        where = self._where(part, found)
         is_new = not self.fresh.keys().isdisjoint(changed) and self._is_new(part, target, where)
         sliced = [n for n in sorted(model.references) if n not in part.whole and part.columns <= self.columns[n]]
         hidden = list[tuple[str, str]]()
@@ -111,18 +128,18 @@ class Worker:
         for name in model.references:
             self._read(name)
         if model.name in self.asked:
-            return self._change(model, "")
+            return self._change(model, _Where())
         if model.schema in WORK_SCHEMAS:
             self.con.execute(f"create or replace table {relation(model.name)} as\n{model.sql}\n")
         else:
-            self._replace(model, "")
+            self._replace(model, _Where())
         return ALL
 
-    def _is_new(self, part: Slice, target: str, where: str) -> bool:
+    def _is_new(self, part: Slice, target: str, where: _Where) -> bool:
         """Tell whether a table holds none of the records to make: one may have been told before, in any folder."""
         if part.columns != {"record_id"} or part.dirty is not None:
             return False
-        return self.con.execute(f"select 1 from {target} as input {where} limit 1").fetchone() is None
+        return self.con.execute(f"select 1 from {target} as input {where.text} limit 1").fetchone() is None
 
     def _come(self, name: str, part: Slice, *, is_new: bool) -> str | None:
         """Return what came into a relation of the lake, where nothing else can be meant; None = all of it must be read.
@@ -158,7 +175,7 @@ class Worker:
         columns = ", ".join(f"k{i}" for i in range(len(part.keys)))
         return self._keep("dirty", f"select distinct {columns} from ({query}) as found ({columns})")
 
-    def _change(self, model: Model, where: str, *, is_new: bool = False) -> str:
+    def _change(self, model: Model, where: _Where, *, is_new: bool = False) -> str:
         """Give a table the rows that its model makes now for those it holds; only what is other is written.
 
         `delta.<name>` is made of the rows that the two do not share.
@@ -195,16 +212,16 @@ class Worker:
         row = self.con.execute(query).fetchone()
         return row or ()
 
-    def _rows(self, source: str, where: str, what: str = "*") -> str:
+    def _rows(self, source: str, where: _Where, what: str = "*") -> str:
         """Return a query for rows of a table; the columns that do not choose are read of those rows only."""
-        if source.startswith("(") or ".lake." in source or not where:
-            return f"select {what} from {source} as input {where}"
-        return f"select {what} from {source} where rowid in (select rowid from {source} as input {where})"
+        if source.startswith("(") or ".lake." in source or where.is_known or not where.text:
+            return f"select {what} from {source} as input {where.text}"
+        return f"select {what} from {source} where rowid in (select rowid from {source} as input {where.text})"
 
-    def _replace(self, model: Model, where: str) -> None:
+    def _replace(self, model: Model, where: _Where) -> None:
         """Put what a model makes in the place of rows; a published table keeps its comments."""
         self._keep("fresh", model.sql)  # it may read the rows that go
-        self.con.execute(f"delete from {relation(model.name)} as input {where}")
+        self.con.execute(f"delete from {relation(model.name)} as input {where.text}")
         self.con.execute(f"insert into {relation(model.name)} by name select * from {self._kept('fresh')}")
 
     def _keep(self, name: str, query: str) -> int:
@@ -215,14 +232,43 @@ class Worker:
     def _kept(self, name: str) -> str:
         return f"memory.delta.{name}{self.number}"
 
-    def _where(self, part: Slice) -> str:
-        """Return the WHERE of the rows to make anew, those of a relation called `input`."""
+    def _where(self, part: Slice, found: int) -> _Where:
+        """Return which rows to make anew, those of a relation called `input`.
+
+        A value that stands in the query itself reaches every scan, that of a join only a scan of the column, none through
+        an expression over it.
+        """
         dirty = self._kept("dirty")
         if part.settles:
+            values = self._literals("k0", dirty)
             column = f"input.{identifier(part.settles)}"
-            return f"where {column} >= (select k0 from {dirty}) or {column} is null"
-        same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
-        return f"where exists (select 1 from {dirty} as dirty where {same})"
+            since = [f"{column} >= {value}" for value in values if value is not None]
+            return _Where(f"where {' or '.join((*since, f'{column} is null'))}", is_known=True)
+        tests, together = list[str](), 1
+        for i, (key, columns) in enumerate(part.parsed if found <= FEW else ()):
+            values = self._literals(f"k{i}", dirty)
+            if len(values) == 1 or (key,) != columns:
+                tests.append(_is_one_of(f"({key})", values))
+                together *= len(values)
+        is_known = len(tests) == len(part.parsed) and together == found
+        if not is_known:
+            same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
+            tests.append(f"exists (select 1 from {dirty} as dirty where {same})")
+        return _Where(f"where {' and '.join(tests)}", is_known)
+
+    def _literals(self, column: str, table: str) -> list[str | None]:
+        rows = self.con.execute(
+            f"select distinct {column}::varchar, typeof({column}) from {table} order by 1"
+        ).fetchall()
+        return [None if value is None else f"{literal(value)}::{kind}" for value, kind in rows]
+
+
+def _is_one_of(key: str, values: list[str | None]) -> str:
+    known = ", ".join(value for value in values if value is not None)
+    tests = [f"{key} in ({known})"] if known else []
+    if None in values:
+        tests.append(f"{key} is null")
+    return f"({' or '.join(tests)})"
 
 
 def _asked(part: Slice) -> list[str]:

@@ -189,24 +189,23 @@ class Worker:
                 f" union all select {columns}, -1 as _times, rowid as _row from ({self._rows(target, where, 'rowid, *')})"
             )
         )
-        self.con.execute(
-            f"create or replace table {changes} as "
+        made = self._kept_as(
+            changes,
             f"select {columns}, sum(_times) as _times, min(_row) as _row, count(_row) as _rows from ("
             f"select {columns}, 1 as _times, null::bigint as _row from (\n{model.sql}\n){held}"
-            ") group by all having sum(_times) <> 0"
+            ") group by all having sum(_times) <> 0",
         )
-        gone, come, alike = self._told(
-            "select count(*) filter (_times < 0), count(*) filter (_times > 0), "
-            f"count(*) filter (_times not in (-1, 1) or _rows > 1) from {changes}"
-        )
-        if alike:  # which of several rows that are alike goes cannot be said
+        if not made:
+            return SAME
+        least, most, alike = self._told(f"select min(_times), max(_times), max(_rows) from {changes}")
+        if least < -1 or most > 1 or alike > 1:  # which of several rows that are alike goes cannot be said
             self._replace(model, where)
-        else:
-            if gone:
-                self.con.execute(f"delete from {target} where rowid in (select _row from {changes} where _times < 0)")
-            if come:
-                self.con.execute(f"insert into {target} by name select {columns} from {changes} where _times > 0")
-        return SOME if gone or come else SAME
+            return SOME
+        if least < 0:
+            self.con.execute(f"delete from {target} where rowid in (select _row from {changes} where _times < 0)")
+        if most > 0:
+            self.con.execute(f"insert into {target} by name select {columns} from {changes} where _times > 0")
+        return SOME
 
     def _told(self, query: str) -> tuple[int, ...]:
         row = self.con.execute(query).fetchone()
@@ -226,7 +225,10 @@ class Worker:
 
     def _keep(self, name: str, query: str) -> int:
         """Keep what a query gives for as long as one model is made; return the number of rows."""
-        row = self.con.execute(f"create or replace table {self._kept(name)} as\n{query}\n").fetchone()
+        return self._kept_as(self._kept(name), query)
+
+    def _kept_as(self, name: str, query: str) -> int:
+        row = self.con.execute(f"create or replace table {name} as\n{query}\n").fetchone()
         return int(row[0]) if row else 0
 
     def _kept(self, name: str) -> str:
@@ -238,29 +240,28 @@ class Worker:
         A value that stands in the query itself reaches every scan, that of a join only a scan of the column, none through
         an expression over it.
         """
-        dirty = self._kept("dirty")
+        values = self._literals(len(part.keys) or 1) if found <= FEW else []
         if part.settles:
-            values = self._literals("k0", dirty)
             column = f"input.{identifier(part.settles)}"
-            since = [f"{column} >= {value}" for value in values if value is not None]
+            since = [f"{column} >= {value}" for value in values[0] if value is not None]
             return _Where(f"where {' or '.join((*since, f'{column} is null'))}", is_known=True)
         tests, together = list[str](), 1
-        for i, (key, columns) in enumerate(part.parsed if found <= FEW else ()):
-            values = self._literals(f"k{i}", dirty)
-            if len(values) == 1 or (key,) != columns:
-                tests.append(_is_one_of(f"({key})", values))
-                together *= len(values)
+        for (key, columns), known in zip(part.parsed, values, strict=False):
+            if len(known) == 1 or (key,) != columns:
+                tests.append(_is_one_of(f"({key})", known))
+                together *= len(known)
         is_known = len(tests) == len(part.parsed) and together == found
         if not is_known:
             same = " and ".join(f"({key}) is not distinct from dirty.k{i}" for i, key in enumerate(part.keys))
-            tests.append(f"exists (select 1 from {dirty} as dirty where {same})")
+            tests.append(f"exists (select 1 from {self._kept('dirty')} as dirty where {same})")
         return _Where(f"where {' and '.join(tests)}", is_known)
 
-    def _literals(self, column: str, table: str) -> list[str | None]:
-        rows = self.con.execute(
-            f"select distinct {column}::varchar, typeof({column}) from {table} order by 1"
-        ).fetchall()
-        return [None if value is None else f"{literal(value)}::{kind}" for value, kind in rows]
+    def _literals(self, keys: int) -> list[list[str | None]]:
+        """Return the values of each key to make anew, as they stand in a query; None = null."""
+        columns = ", ".join(f"k{i}::varchar, typeof(k{i})" for i in range(keys))
+        rows = self.con.execute(f"select {columns} from {self._kept('dirty')}").fetchall()
+        found = [dict.fromkeys((row[2 * i], row[2 * i + 1]) for row in rows) for i in range(keys)]
+        return [[None if v is None else f"{literal(v)}::{kind}" for v, kind in values] for values in found]
 
 
 def _is_one_of(key: str, values: list[str | None]) -> str:

@@ -63,26 +63,25 @@ def find(con: duckdb.DuckDBPyConnection, inputs: Inputs) -> tuple[dict[str, str]
     parts = inputs.parts or {}
     new = [path for path in sorted(parts) if path not in former and not batches.isdisjoint(parts[path])]
     con.execute("create table memory.delta.fresh_exports as select unnest(?::varchar[]) as export_id", [sorted(fresh)])
+    state, fresh_rows = {_EXPORTS: _exports(con)}, dict[str, str]()
     _see_that_none_is_lost(con)
     gone = _gone(con)
-    state, fresh_rows = {_EXPORTS: _exports(con)}, dict[str, str]()
+    tails = _tails(con) if gone else set[str]()
     found = set[str]()
     for table in TABLES.values():
         name = f"lake.{table.name}"
         came = [p for p in new if _table_of(p) == table.name]
-        left = _left(con, table, gone)
+        left = _left(con, table, gone) if table.name in tails else None
         found |= (
             {str(e) for (e,) in con.execute(f"select distinct export_id from ({left})").fetchall()} if left else set()
         )
-        fresh_rows[name] = (
-            f"select * from ({_rows(con, table, inputs.lake, came)}) semi join memory.delta.fresh_exports using (export_id)"
-        )
-        sources = [
-            f"select *, {n} as _times from ({query})" for query, n in ((fresh_rows[name], 1), (left, -1)) if query
-        ]
+        rows = _rows(con, table, inputs.lake, came)
+        sources = [f"select *, 1 as _times from ({rows}) semi join memory.delta.fresh_exports using (export_id)"]
+        if left:
+            sources.append(f"select *, -1 as _times from ({left})")
         state[name] = SOME if came or left else SAME
-        rows = " union all ".join(sources)
-        con.execute(f"create table {delta(name)} as {rows}")
+        con.execute(f"create table {delta(name)} as {' union all '.join(sources)}")
+        fresh_rows[name] = f"select * exclude (_times) from {delta(name)} where _times > 0"
     if unknown := gone - found:
         raise UnknownChangeError(f"{len(unknown)} pieces of exports were read again")
     return state, fresh_rows
@@ -108,8 +107,8 @@ def _see_that_none_is_lost(con: duckdb.DuckDBPyConnection) -> None:
         UnknownChangeError: one has.
     """
     row = con.execute(
-        "select count(*) from memory.lake.exports as now inner join build.ops.exports as former using (export_id) "
-        "where former.status = 'loaded' and now.status <> 'loaded'"
+        f"select count(*) from {delta(_EXPORTS)} as now inner join {delta(_EXPORTS)} as former using (export_id) "
+        "where now._times > 0 and former._times < 0 and former.status = 'loaded' and now.status <> 'loaded'"
     ).fetchone()
     if row and row[0]:
         raise UnknownChangeError(f"rows of {row[0]} pieces of exports were lost")
@@ -118,8 +117,9 @@ def _see_that_none_is_lost(con: duckdb.DuckDBPyConnection) -> None:
 def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:
     """Return the pieces of exports whose rows left the lake."""
     rows = con.execute(
-        "select export_id from build.ops.exports anti join memory.lake.exports using (export_id) "
-        "where lines_used > 0 or lines_rejected > 0"
+        f"select export_id from {delta(_EXPORTS)} as former "
+        f"anti join (from {delta(_EXPORTS)} where _times > 0) as now using (export_id) "
+        "where former._times < 0 and (former.lines_used > 0 or former.lines_rejected > 0)"
     ).fetchall()
     return {str(export_id) for (export_id,) in rows}
 
@@ -127,21 +127,23 @@ def _gone(con: duckdb.DuckDBPyConnection) -> set[str]:
 def _exports(con: duckdb.DuckDBPyConnection) -> str:
     name = delta(_EXPORTS)
     con.execute(
-        f"create or replace table {name} as "
-        "select *, 1 as _times from (from memory.lake.exports except all from build.ops.exports) union all "
-        "select *, -1 as _times from (from build.ops.exports except all from memory.lake.exports)"
+        f"create or replace table {name} as select * exclude (_times), sum(_times) as _times from ("
+        "select *, 1 as _times from memory.lake.exports union all by name "
+        "select *, -1 as _times from build.ops.exports) group by all having sum(_times) <> 0"
     )
     return SOME if con.execute(f"select 1 from {name} limit 1").fetchone() else SAME
 
 
+def _tails(con: duckdb.DuckDBPyConnection) -> set[str]:
+    """Return the tables of which last lines are kept."""
+    rows = con.execute(
+        "select table_name from duckdb_tables() where database_name = 'work' and schema_name = 'state'"
+    ).fetchall()
+    return {name.removeprefix("tail__") for (name,) in rows if name.startswith("tail__")}
+
+
 def _left(con: duckdb.DuckDBPyConnection, table: Table, gone: set[str]) -> str | None:
     """Return a query for the rows of last lines that were read again; None where there are none."""
-    kept = con.execute(
-        "select 1 from duckdb_tables() where database_name = 'work' and schema_name = 'state' and table_name = ?",
-        [f"tail__{table.name}"],
-    ).fetchone()
-    if not kept or not gone:
-        return None
     ids = ", ".join(map(literal, sorted(gone)))
     query = f"select * from work.state.{identifier('tail__' + table.name)} where export_id in ({ids})"
     return query if con.execute(f"select 1 from ({query}) limit 1").fetchone() else None

@@ -113,10 +113,10 @@ class Worker:
         hidden = list[tuple[str, str]]()
         try:
             for name in sliced:
-                source = self._come(name, part, is_new=is_new) or self._read(name)
                 kind = "table" if model.sql.count(name) > 1 else "view"  # not to look for the same rows twice
                 hidden.append((kind, f"{SLICE}{self.number}.{name}"))
-                self.con.execute(f"create {' '.join(hidden[-1])} as {self._rows(source, where)}")
+                rows = self._come(name, part, is_new=is_new) or self._rows(self._read(name), where)
+                self.con.execute(f"create {' '.join(hidden[-1])} as {rows}")
             for name in model.references - set(sliced):
                 self._read(name)
             return self._change(model, where, is_new=is_new)
@@ -137,17 +137,17 @@ class Worker:
 
     def _is_new(self, part: Slice, target: str, where: _Where) -> bool:
         """Tell whether a table holds none of the records to make: one may have been told before, in any folder."""
-        if part.columns != {"record_id"} or part.dirty is not None:
+        if part.columns not in ({"record_id"}, {"export_id"}) or part.dirty is not None:
             return False
         return self.con.execute(f"select 1 from {target} as input {where.text} limit 1").fetchone() is None
 
     def _come(self, name: str, part: Slice, *, is_new: bool) -> str | None:
         """Return what came into a relation of the lake, where nothing else can be meant; None = all of it must be read.
 
-        The rows of a piece of an export came together.
+        The rows of a piece of an export came together. Without a `-- Dirty:` all that came is to be made.
         """
-        if name in self.fresh and (is_new or part.columns == {"export_id"}):
-            return f"({self.fresh[name]})"
+        if name in self.fresh and part.dirty is None and (is_new or part.columns == {"export_id"}):
+            return self.fresh[name]
         return None
 
     def _read(self, name: str) -> str:

@@ -1,26 +1,44 @@
 -- One row per format and cluster: how much was read of it, how new it is, and what had to be assumed.
 -- An export's cluster is the configured one, else the one that all its records name; null where they name several.
-with exports as (
+with per_export as (
+    select
+        export_id,
+        sum(records)::bigint as records,
+        if(min(cluster) = max(cluster), min(cluster), null) as cluster,
+        max(newest_record_at) as newest_record_at
+    from staging.exports__records
+    group by export_id
+),
+
+exports as (
     select
         exports.* exclude (cluster),
         coalesce(exports.cluster, per_export.cluster) as cluster,
         coalesce(per_export.records, 0) as records,
         per_export.newest_record_at
     from lake.exports as exports
-    left join staging.exports__counts as per_export
+    left join per_export
         on exports.export_id = per_export.export_id
+),
+
+flagged as (
+    select
+        export_id,
+        unnest(flags) as flag,
+        records
+    from staging.exports__records
 ),
 
 flag_counts as (
     select
         exports.source,
         exports.cluster,
-        flags.flag,
-        sum(flags.records)::bigint as records
-    from staging.exports__flags as flags
+        flagged.flag,
+        sum(flagged.records)::bigint as records
+    from flagged
     inner join exports
-        on flags.export_id = exports.export_id
-    group by exports.source, exports.cluster, flags.flag
+        on flagged.export_id = exports.export_id
+    group by exports.source, exports.cluster, flagged.flag
 ),
 
 flags as (

@@ -1,8 +1,8 @@
 -- One row per reservation or configured calendar entry; the latest collection of a reservation holds.
 -- Slice: cluster, name
 -- Dirty: select cluster, name from delta.lake__windows
--- Dirty: union all select windows.cluster, windows.name from lake.windows as windows
--- Dirty: semi join delta.staging__scheduler__host_lists as host_lists using (cluster, node_list)
+-- Dirty: union all select cluster, name from staging.calendar__windows
+-- Dirty: semi join delta.staging__scheduler__host_lists using (cluster, node_list)
 with reservations as (
     select
         *,
@@ -23,6 +23,7 @@ reserved as (
         w.started_at,
         w.ended_at,
         coalesce(w.is_maintenance, false) as is_maintenance,
+        w.node_list,
         w.node_list is null as is_whole_cluster,
         coalesce(host_lists.nodes, []) as nodes,
         concat_ws(' ', w.name, w.detail) as text,
@@ -41,6 +42,7 @@ planned as (
         started_at,
         ended_at,
         true as is_maintenance,
+        null as node_list,
         len(nodes) = 0 as is_whole_cluster,
         nodes,
         name as text,

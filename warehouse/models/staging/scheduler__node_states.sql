@@ -1,6 +1,7 @@
 -- One row per node and interval out of normal service; a closed record beats an open one of the same begin.
 -- `observed_until` is the end, or the latest collection that still saw the interval open. A compound state such as
 -- MIXED+DRAIN is out where any part of it is. `outage_started_at` is the begin of the unbroken time out that holds it.
+-- Slice: cluster, node
 with ranked as (
     select
         *,
@@ -12,7 +13,7 @@ with ranked as (
                 record_id asc
         ) as record_rank,
         max(collected_at) over (partition by cluster, node, started_at) as last_collected_at
-    from lake.node_states
+    from staging.scheduler__told_states
     where node is not null
 ),
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ Row = dict[str, Any]
 def rules(models: Mapping[str, Model] | None = None) -> list[str]:
     """Return the names of all rules: `gpu_lost` of `attribution__rule_gpu_lost.sql`."""
     found = runner.load() if models is None else models
-    return sorted(name.removeprefix(RULE) for name in found if name.startswith(RULE))
+    parts = [part for model in found.values() for part in model.parts]
+    return sorted(part.removeprefix(RULE) for part in parts if part.startswith(RULE))
 
 
 def without_each_rule(
@@ -66,19 +66,19 @@ def without_each_rule(
                 runner.create(con, model)
             yield None, _verdicts(con)
             for name in names:
-                yield name, _without(con, order, models[RULE + name])
+                yield name, _without(con, order, RULE + name)
     finally:
         file.unlink(missing_ok=True)
         file.with_name(file.name + ".wal").unlink(missing_ok=True)
 
 
-def _without(con: duckdb.DuckDBPyConnection, order: list[Model], rule: Model) -> list[Row]:
+def _without(con: duckdb.DuckDBPyConnection, order: list[Model], rule: str) -> list[Row]:
     """Return the verdicts without a rule, and put everything back."""
-    later = _downstream(order, rule)
-    silent = replace(rule, sql=f"select * from (\n{rule.sql}\n) where false")
-    _make(con, [silent, *later])
+    votes = next(model for model in order if rule in model.parts)
+    later = _downstream(order, votes)
+    _make(con, [runner.without(votes, rule), *later])
     found = _verdicts(con)
-    _make(con, [rule, *later])
+    _make(con, [votes, *later])
     return found
 
 

@@ -1,12 +1,21 @@
-"""Models: one SELECT a file, read from a folder, put in order by what they select from, and run."""
+"""Models: one SELECT a file, read from a folder, put in order by what they select from, and run.
+
+    -- Parts: intermediate.attribution__rule_*
+
+in a model's header says that models of such names are no tables of their own: they stand before this one as its CTEs, and
+nothing else selects from them. Many small ones are then planned and run as one statement.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +47,7 @@ class Model:
         grain: its first comment line: what one row is.
         references: `schema.table` names it selects from.
         slice: how it can be made anew in part; None = only as a whole.
+        parts: texts of models that stand in it, by their names.
     """
 
     schema: str
@@ -47,6 +57,7 @@ class Model:
     grain: str
     references: frozenset[str]
     slice: Slice | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -62,10 +73,10 @@ def load(root: Path = MODELS, memory: Path | None = None) -> dict[str, Model]:
         memory: file that keeps what was parsed, by the hash of a model's text, since that takes half a second.
 
     Returns:
-        models by `schema.table`.
+        models by `schema.table`; those that are parts of others stand there only.
 
     Raises:
-        ModelError: a file is no single SELECT, lacks its grain line, or two files make the same table.
+        ModelError: a file is no single SELECT, lacks its grain line, two files make the same table, or parts do not fit.
     """
     models: dict[str, Model] = {}
     known = _remembered(memory)
@@ -78,7 +89,51 @@ def load(root: Path = MODELS, memory: Path | None = None) -> dict[str, Model]:
         unfinished = memory.with_name(memory.name + ".part")
         unfinished.write_text(json.dumps(found), encoding="utf-8")
         unfinished.replace(memory)
-    return models
+    return _composed(models)
+
+
+def _composed(models: Mapping[str, Model]) -> dict[str, Model]:
+    """Return the models that are tables, each with its parts before it as CTEs."""
+    found, gone = dict(models), set[str]()
+    for name, model in models.items():
+        if line := re.search(r"^-- Parts: (.+)$", model.sql, re.MULTILINE):
+            wanted = [pattern.strip() for pattern in line[1].split(",")]
+            parts = {n: m for n, m in models.items() if any(fnmatchcase(n, pattern) for pattern in wanted)}
+            if unread := parts.keys() - model.references - {r for m in parts.values() for r in m.references}:
+                raise ModelError(f"{model.path}: does not select from its parts {', '.join(sorted(unread))}")
+            if told := sorted(n for n, m in parts.items() if m.slice or m.sql.count("\n-- Parts:")):
+                raise ModelError(f"{model.path}: of its parts {', '.join(told)} the header says how to make them")
+            found[name] = _with_parts(model, parts)
+            gone |= parts.keys()
+    return {name: model for name, model in found.items() if name not in gone}
+
+
+def _with_parts(model: Model, parts: Mapping[str, Model]) -> Model:
+    texts = {
+        m.name: _unqualified(m.sql, parts) for m in order(parts, {r for m in parts.values() for r in m.references})
+    }
+    ctes = ",\n\n".join(_cte(n, text) for n, text in texts.items())
+    sql = _unqualified(model.sql, parts)
+    header = "".join(takewhile(lambda line: line.startswith("--"), sql.splitlines(keepends=True)))
+    body = sql.removeprefix(header)
+    rest = f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    references = model.references.union(*(part.references for part in parts.values())) - parts.keys()
+    return replace(model, sql=f"{header}with {ctes}{rest}", references=references, parts=texts)
+
+
+def _unqualified(sql: str, names: Collection[str]) -> str:
+    return re.sub(r"\b\w+\.(\w+)\b", lambda name: name[1] if name[0] in names else name[0], sql)
+
+
+def _cte(name: str, sql: str) -> str:
+    return f"{name.partition('.')[2]} as (\n{sql}\n)"
+
+
+def without(model: Model, part: str) -> Model:
+    """Return a model in which one of its parts gives no rows."""
+    text = model.parts[part]
+    silent = f"select * from (\n{text}\n) where false"
+    return replace(model, sql=model.sql.replace(_cte(part, text), _cte(part, silent)))
 
 
 Parsed = dict[str, list[Any]]

@@ -35,6 +35,50 @@ def test_a_model_runs_after_all_it_selects_from(write_models: WriteModels) -> No
     assert names(models) == ["staging.c", "intermediate.b", "marts.a"]
 
 
+def test_parts_stand_in_the_model_that_names_them(write_models: WriteModels) -> None:
+    """They are no tables: what they select from is selected from by the model, and each can be left out."""
+    models = runner.load(
+        write_models(
+            {
+                "marts/all": (
+                    "-- One row per row.\n-- Parts: staging.p_*\n"
+                    "select * from staging.p_one\nunion all\nselect * from staging.p_two"
+                ),
+                "staging/p_one": "with own as (select n from staging.p_base)\nselect n from own",
+                "staging/p_two": "select 2 * n as n from staging.p_base",
+                "staging/p_base": "select n from staging.given",
+                "staging/given": "select 1 as n",
+            }
+        )
+    )
+    model = models["marts.all"]
+    assert models.keys() == {"marts.all", "staging.given"}
+    assert model.references == {"staging.given"}
+    assert model.parts.keys() == {"staging.p_base", "staging.p_one", "staging.p_two"}
+    with duckdb.connect() as con:
+        con.execute("create schema staging")
+        con.execute("create table staging.given as select 1 as n")
+        assert sorted(con.execute(model.sql).fetchall()) == [(1,), (2,)]
+        assert con.execute(runner.without(model, "staging.p_one").sql).fetchall() == [(2,)]
+        assert con.execute(runner.without(model, "staging.p_two").sql).fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"p_one": "select 1", "p_two": "select 2"}, r"does not select from its parts staging\.p_two"),
+        ({"p_one": "-- One row per n.\n-- Slice: n\nselect 1 as n"}, r"its parts staging\.p_one the header says"),
+        ({"p_one": "select * from staging.p_two", "p_two": "select * from staging.p_one"}, "in a circle"),
+    ],
+)
+def test_parts_that_do_not_fit_are_an_error(write_models: WriteModels, parts: dict[str, str], message: str) -> None:
+    """They would be forgotten in silence, or what their header says."""
+    whole = "-- One row per row.\n-- Parts: staging.p_*\nselect * from staging.p_one"
+    models = write_models({"marts/all": whole, **{f"staging/{name}": text for name, text in parts.items()}})
+    with pytest.raises(ModelError, match=message):
+        runner.load(models)
+
+
 @pytest.mark.parametrize("text", ["", "[1, 2]", '{"a": [1]}', "3", "null", "\\x00"])
 def test_what_was_remembered_wrongly_is_parsed_anew(text: str, write_models: WriteModels, tmp_path: Path) -> None:
     memory = tmp_path / "memory.json"

@@ -1,4 +1,5 @@
 -- One row per interruption with its verdict and its class.
+-- Parts: intermediate.attribution__verdicts
 -- Slice: interruption_id
 with hints as (
     select distinct interruption_id
@@ -8,8 +9,10 @@ with hints as (
 
 judged as (
     select
-        index.*,
-        verdicts.* exclude (interruption_id, suspect, suspect_gpu),
+        verdicts.* exclude (suspect, suspect_gpu),
+        stops.record_id,
+        stops.cluster,
+        stops.is_placed,
         causes.label,
         causes.category,
         causes.hardware as hardware_at_best,
@@ -18,32 +21,31 @@ judged as (
         verdicts.suspect_gpu as culprit_gpu,
         telemetry.cluster is not null as has_telemetry,
         hints.interruption_id is not null as has_hints,
-        stops.last_progress_at,
         stops.is_progress_observed,
         if(
             stops.is_progress_observed and not stops.is_advancing,
             concat(
                 'steps had stopped ',
-                epoch(index.ended_at)::bigint - epoch(stops.stopped_at)::bigint,
+                epoch(stops.ended_at)::bigint - epoch(stops.stopped_at)::bigint,
                 ' s before the end; '
             ),
             ''
         ) as stalled_words
-    from intermediate.interruptions__index as index
-    inner join intermediate.attribution__verdicts as verdicts
-        on index.interruption_id = verdicts.interruption_id
+    from intermediate.attribution__verdicts as verdicts
     inner join intermediate.attribution__stops as stops
-        on index.interruption_id = stops.interruption_id
+        on verdicts.interruption_id = stops.interruption_id
     left join reference.causes as causes
         on verdicts.cause = causes.code
     left join staging.hardware__clusters as telemetry
-        on index.cluster = telemetry.cluster
+        on stops.cluster = telemetry.cluster
     left join hints
-        on index.interruption_id = hints.interruption_id
+        on verdicts.interruption_id = hints.interruption_id
 )
 
 select
-    * exclude (cause_class, hardware_at_best, has_telemetry, has_hints, stalled_words),
+    * exclude (
+        cause_class, hardware_at_best, is_placed, is_progress_observed, has_telemetry, has_hints, stalled_words
+    ),
     cause_class as class,
     cause_class = 'planned' as is_planned,
     case

@@ -67,7 +67,6 @@ parted as (
             if(restart_number = 0, signal, null) as signal,
             if(restart_number = 0, reason, null) as reason,
             if(restart_number = 0, failed_node, null) as failed_node,
-            if(restart_number = 0, cancelled_by_uid, null) as cancelled_by_uid,
             if(restart_number = 0, suspended_seconds, 0) as suspended_seconds,
             if(piece_started_at = allocated_at, joined_by, 'restart inside the attempt') as joined_by
         ),

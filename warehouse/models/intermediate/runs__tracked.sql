@@ -71,8 +71,37 @@ told as (
     from keyed
 )
 
+-- of the attempt what runs, interruptions and the ledger ask for
 select
-    * exclude (name, key_parts),
+    cluster,
+    job_id,
+    job_id_raw,
+    attempt,
+    submitted_at,
+    eligible_at,
+    started_at,
+    ended_at,
+    observed_until,
+    elapsed_seconds,
+    suspended_seconds,
+    time_limit_seconds,
+    state,
+    state_raw,
+    exit_code,
+    signal,
+    reason,
+    reservation,
+    failed_node,
+    node_list,
+    is_placed,
+    nodes,
+    gpus,
+    flags,
+    record_id,
+    max_gap_seconds,
+    resume_window_seconds,
+    checkpoint_interval_seconds,
+    restart_overhead_seconds,
     coalesce(name, array_to_string(key_parts, '/')) as run,
     array_to_string(list_prepend(run_rule::varchar, key_parts), chr(31)) as run_key
 from told

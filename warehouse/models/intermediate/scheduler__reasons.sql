@@ -1,5 +1,8 @@
 -- One row per distinct reason a node was taken out for, with the evidence class of the first pattern it matches.
 -- Slice: reason
+-- Dirty: select reason from delta.staging__scheduler__node_states
+-- Dirty: where (reason in (select reason from intermediate.scheduler__reasons))
+-- Dirty: <> (reason in (select reason from staging.scheduler__node_states where reason is not null))
 with reasons as (
     select distinct reason
     from staging.scheduler__node_states

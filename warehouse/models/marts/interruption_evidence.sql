@@ -11,13 +11,13 @@ with weights as (
         round(
             max(weights.log_weight) filter (
                 where weights.cause = verdicts.cause
-                and (weights.suspect is null or weights.suspect = verdicts.suspect)
+                and (weights.suspect is null or weights.suspect = verdicts.culprit_node)
             ),
             3
         ) as weight,
         bool_or(weights.cause <> verdicts.cause and weights.log_weight > 0) as speaks_for_another
     from intermediate.attribution__weights as weights
-    inner join intermediate.attribution__verdicts as verdicts
+    inner join intermediate.interruptions__verdicts as verdicts
         on weights.interruption_id = verdicts.interruption_id
     group by weights.evidence_id
 ),
@@ -26,10 +26,10 @@ with weights as (
 leads as (
     select
         verdicts.interruption_id,
-        verdicts.suspect,
+        verdicts.culprit_node as suspect,
         verdicts.evidence_id as leading_id,
         coalesce(scores.evidence_id, if(verdicts.rule = 'operator_label', null, verdicts.evidence_id)) as first_id
-    from intermediate.attribution__verdicts as verdicts
+    from intermediate.interruptions__verdicts as verdicts
     left join intermediate.attribution__scores as scores
         on verdicts.interruption_id = scores.interruption_id and verdicts.cause = scores.cause
 ),

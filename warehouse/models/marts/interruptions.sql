@@ -25,23 +25,26 @@ lost_work as (
 
 costed as (
     select
-        verdicts.*,
+        index.*,
+        verdicts.* exclude (interruption_id, record_id, cluster),
         phases.restart_seconds,
         phases.is_loss_assumed or coalesce(phases.is_restart_assumed, false) as is_cost_assumed,
         phases.last_progress_at as progressed_at,
-        epoch_us(verdicts.ended_at) // 1000000 - epoch_us(phases.last_progress_at) // 1000000 as detection_seconds,
+        epoch_us(index.ended_at) // 1000000 - epoch_us(phases.last_progress_at) // 1000000 as detection_seconds,
         if(phases.is_loss_assumed, null, coalesce(lost_work.seconds, 0)) as lost_work_measured_seconds,
         if(phases.is_loss_assumed, coalesce(lost_work.seconds, 0), null) as lost_work_assumed_seconds,
         coalesce(lost_work.gpu_seconds, 0) as lost_work_gpu_seconds,
-        phases.stalled * verdicts.gpus as stalled_gpu_seconds,
+        phases.stalled * index.gpus as stalled_gpu_seconds,
         coalesce(phases.restart_seconds, 0)
-        * coalesce(verdicts.next_gpus, verdicts.gpus) as starting_gpu_seconds,
-        coalesce(verdicts.down_seconds, 0) * coalesce(verdicts.next_gpus, verdicts.gpus) as down_gpu_seconds
-    from intermediate.interruptions__verdicts as verdicts
+        * coalesce(index.next_gpus, index.gpus) as starting_gpu_seconds,
+        coalesce(index.down_seconds, 0) * coalesce(index.next_gpus, index.gpus) as down_gpu_seconds
+    from intermediate.interruptions__index as index
+    inner join intermediate.interruptions__verdicts as verdicts
+        on index.interruption_id = verdicts.interruption_id
     inner join phases
-        on verdicts.interruption_id = phases.interruption_id
+        on index.interruption_id = phases.interruption_id
     left join lost_work
-        on verdicts.interruption_id = lost_work.interruption_id
+        on index.interruption_id = lost_work.interruption_id
 )
 
 select

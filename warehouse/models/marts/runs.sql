@@ -25,13 +25,15 @@ with attempts as (
 
 stops as (
     select
-        run_id,
+        index.run_id,
         count(*) as interruptions,
-        count(*) filter (where is_planned) as planned,
-        count(*) filter (where class = 'unexpected') as unexpected,
-        count(distinct incident_id) as incidents
-    from intermediate.interruptions__verdicts
-    group by run_id
+        count(*) filter (where verdicts.is_planned) as planned,
+        count(*) filter (where verdicts.class = 'unexpected') as unexpected,
+        count(distinct index.incident_id) as incidents
+    from intermediate.interruptions__index as index
+    inner join intermediate.interruptions__verdicts as verdicts
+        on index.interruption_id = verdicts.interruption_id
+    group by index.run_id
 ),
 
 states as (
@@ -80,6 +82,20 @@ joined as (
         on attempts.run_id = states.run_id
     left join bounds
         on attempts.run_id = bounds.run_id
+),
+
+counts as (
+    select interruptions as events from joined
+    union
+    select unexpected as events from joined
+),
+
+limits as (
+    select
+        events,
+        poisson_lower(events) as lower,
+        poisson_upper(events) as upper
+    from counts
 )
 
 select
@@ -98,11 +114,11 @@ select
     incidents,
     round(elapsed_hours, 6) as elapsed_hours,
     round(elapsed_hours / nullif(interruptions, 0), 6) as mtti_hours,
-    round(elapsed_hours / nullif(poisson_upper(interruptions), 0), 6) as mtti_hours_lower,
-    round(elapsed_hours / nullif(poisson_lower(interruptions), 0), 6) as mtti_hours_upper,
+    round(elapsed_hours / nullif(stops_limits.upper, 0), 6) as mtti_hours_lower,
+    round(elapsed_hours / nullif(stops_limits.lower, 0), 6) as mtti_hours_upper,
     round(elapsed_hours / nullif(unexpected, 0), 6) as mtti_unexpected_hours,
-    round(elapsed_hours / nullif(poisson_upper(unexpected), 0), 6) as mtti_unexpected_hours_lower,
-    round(elapsed_hours / nullif(poisson_lower(unexpected), 0), 6) as mtti_unexpected_hours_upper,
+    round(elapsed_hours / nullif(unexpected_limits.upper, 0), 6) as mtti_unexpected_hours_lower,
+    round(elapsed_hours / nullif(unexpected_limits.lower, 0), 6) as mtti_unexpected_hours_upper,
     round(productive_gpu_seconds / nullif(elapsed_gpu_seconds, 0), 6) as effective_training_time,
     round(
         (productive_gpu_seconds + tail_gpu_seconds - longest_tail_gpu_seconds) / nullif(elapsed_gpu_seconds, 0), 6
@@ -127,3 +143,7 @@ select
     queued_gpu_seconds::bigint as queued_gpu_seconds,
     assumed_gpu_seconds::bigint as assumed_gpu_seconds
 from joined
+inner join limits as stops_limits
+    on joined.interruptions = stops_limits.events
+inner join limits as unexpected_limits
+    on joined.unexpected = unexpected_limits.events

@@ -1,4 +1,5 @@
 -- One row per interruption and piece of evidence: everything a rule may speak of.
+-- Parts: intermediate.attribution__scheduler_states, intermediate.attribution__labels
 -- Slice: interruption_id
 with evidence as (
     select * from intermediate.attribution__events
@@ -54,7 +55,7 @@ select
     evidence.first_at,
     evidence.last_at,
     evidence.events,
-    epoch(index.ended_at)::bigint - epoch(evidence.first_at)::bigint as seconds_before_end,
+    epoch(stops.ended_at)::bigint - epoch(evidence.first_at)::bigint as seconds_before_end,
     -- from the stop (the last progress, else the end) to the first event after it, or the last before it; 0 where the
     -- events, or the interval, reach over it
     greatest(
@@ -66,7 +67,5 @@ select
     evidence.record_id,
     evidence.text
 from evidence
-inner join intermediate.interruptions__index as index
-    on evidence.interruption_id = index.interruption_id
 inner join intermediate.attribution__stops as stops
     on evidence.interruption_id = stops.interruption_id

@@ -1,6 +1,5 @@
 -- One row per hardware event in the window of an interruption: on how many of its nodes the same kind of event began
 -- within a minute of it. Over thousands of nodes some show it in any hour; what many show at once has one cause.
--- Slice: interruption_id
 with nodes as (
     select
         interruption_id,

@@ -13,8 +13,13 @@
 -- Dirty: select cluster, node, started_at from delta.intermediate__runs__attempt_nodes
 -- Dirty: group by all having sum(_times) <> 0
 -- Dirty: ) as changed using (cluster, node)
--- Dirty: where windows.free_from <= changed.started_at
--- Dirty: and coalesce(windows.owned_until >= changed.started_at, true)
+-- Dirty: where windows.free_from <= changed.started_at and windows.owned_until >= changed.started_at
+-- Dirty: and windows.owned_until >= (select min(started_at) from delta.intermediate__runs__attempt_nodes)
+-- Dirty: union all select interruption_id from intermediate.attribution__event_windows as windows
+-- Dirty: semi join delta.intermediate__runs__attempt_nodes as changed
+-- Dirty: on windows.cluster = changed.cluster and windows.node = changed.node
+-- Dirty: and windows.free_from <= changed.started_at
+-- Dirty: where windows.owned_until is null
 with left_out as (
     select
         interruption_id,
@@ -71,3 +76,5 @@ left join left_out
     on held.interruption_id = left_out.interruption_id and held.node = left_out.node
 cross join settings.attribution as attribution
 cross join reference.evidence_timing as timing
+-- stored together, so that who asks for some interruptions reads little of the rest
+order by held.interruption_id

@@ -4,15 +4,15 @@
 -- Slice: interruption_id
 -- Whole: intermediate.hardware__events
 -- Dirty: select interruption_id from delta.intermediate__attribution__event_windows
--- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__stops
 -- Dirty: union all select windows.interruption_id from delta.intermediate__hardware__events as events
 -- Dirty: inner join intermediate.attribution__event_windows as windows using (cluster, node)
 -- Dirty: where events.occurred_at between windows.opens_at and windows.closes_at
--- Dirty: union all select index.interruption_id from delta.intermediate__hardware__events as events
+-- Dirty: union all select stops.interruption_id from delta.intermediate__hardware__events as events
 -- Dirty: inner join intermediate.attribution__own_windows as own using (evidence_class)
--- Dirty: inner join intermediate.interruptions__index as index on events.cluster = index.cluster
--- Dirty: and events.occurred_at >= index.ended_at - to_seconds(own.before_seconds)
--- Dirty: and events.occurred_at <= index.ended_at + to_seconds(own.after_seconds)
+-- Dirty: inner join intermediate.attribution__stops as stops on events.cluster = stops.cluster
+-- Dirty: and events.occurred_at >= stops.ended_at - to_seconds(own.before_seconds)
+-- Dirty: and events.occurred_at <= stops.ended_at + to_seconds(own.after_seconds)
 with windows as (
     select
         interruption_id,
@@ -51,20 +51,20 @@ within as (
 -- A class with a window of its own (a diagnostic, a ticket) reaches beyond the buckets; such events are few.
 beyond as (
     select
-        index.interruption_id,
+        stops.interruption_id,
         events.record_id
     from intermediate.hardware__events as events
     inner join intermediate.attribution__own_windows as own
         on events.evidence_class = own.evidence_class
     inner join intermediate.attribution__event_windows as windows
         on events.cluster = windows.cluster and events.node = windows.node
-    inner join intermediate.interruptions__index as index
-        on windows.interruption_id = index.interruption_id
+    inner join intermediate.attribution__stops as stops
+        on windows.interruption_id = stops.interruption_id
     where
-        events.occurred_at between greatest(index.started_at, index.ended_at - to_seconds(own.before_seconds))
-        and index.ended_at + to_seconds(own.after_seconds)
+        events.occurred_at between greatest(stops.started_at, stops.ended_at - to_seconds(own.before_seconds))
+        and stops.ended_at + to_seconds(own.after_seconds)
         and (
-            date_trunc('second', events.occurred_at) <= index.ended_at
+            date_trunc('second', events.occurred_at) <= stops.ended_at
             or windows.owned_until is null
             or events.occurred_at < windows.owned_until
         )

@@ -2,7 +2,6 @@
 -- The score is a log probability up to a common term. A node's share of the prior is 1 / nodes of the attempt; evidence
 -- without a node speaks for every node alike. A fault that shows nothing but that the node was gone, or taken out, has
 -- kept silent, which few do.
--- Slice: interruption_id
 with pieces as (
     select
         interruption_id,
@@ -43,10 +42,10 @@ supported as (
         ln(priors.prior)
         + pieces.log_weight
         + if(pieces.is_generic and coalesce(everywhere.is_generic, true), ln(priors.p_silent), 0)
-        + if(pieces.suspect is null, 0, coalesce(everywhere.log_weight, 0) - ln(greatest(index.nodes, 1))) as score
+        + if(pieces.suspect is null, 0, coalesce(everywhere.log_weight, 0) - ln(greatest(stops.nodes, 1))) as score
     from pieces
-    inner join intermediate.interruptions__index as index
-        on pieces.interruption_id = index.interruption_id
+    inner join intermediate.attribution__stops as stops
+        on pieces.interruption_id = stops.interruption_id
     inner join reference.cause_priors as priors
         on pieces.cause = priors.cause
     left join everywhere
@@ -60,17 +59,15 @@ supported as (
 
 unsupported as (
     select
-        index.interruption_id,
+        stops.interruption_id,
         priors.cause,
         null::varchar as suspect,
         ln(priors.prior) + if(stops.is_progress_observed, ln(priors.p_no_log_error), 0) as score
-    from intermediate.interruptions__index as index
-    inner join intermediate.attribution__stops as stops
-        on index.interruption_id = stops.interruption_id
+    from intermediate.attribution__stops as stops
     cross join reference.cause_priors as priors
     anti join supported
         on
-            index.interruption_id = supported.interruption_id
+            stops.interruption_id = supported.interruption_id
             and priors.cause = supported.cause
     where priors.is_without_evidence
 )

@@ -1,9 +1,9 @@
 -- One row per interruption an operator has labelled.
 select
-    index.interruption_id,
+    stops.interruption_id,
     'operator label' as kind,
     'operator_label' as evidence_class,
-    index.cluster,
+    stops.cluster,
     annotations.node,
     'node' as device_kind,
     null::varchar as device,
@@ -15,5 +15,5 @@ select
     annotations.cause,
     concat_ws(' ', annotations.cause, concat('by ', annotations.author, ':'), annotations.why) as text
 from staging.operators__annotations as annotations
-inner join intermediate.interruptions__index as index
-    on annotations.interruption_id = index.interruption_id
+inner join intermediate.attribution__stops as stops
+    on annotations.interruption_id = stops.interruption_id

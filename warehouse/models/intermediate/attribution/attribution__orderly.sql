@@ -3,16 +3,16 @@
 -- nothing is known of steps, if a node was taken out around the end for a reason that names a part or a repair; nor if
 -- its log or its exit code tell of an error.
 with faulted as (
-    select distinct index.interruption_id
-    from intermediate.interruptions__index as index
-    inner join intermediate.runs__attempt_nodes as nodes
-        on index.record_id = nodes.record_id
+    select distinct stops.interruption_id
+    from intermediate.attribution__stops as stops
+    inner join intermediate.attribution__event_windows as windows
+        on stops.interruption_id = windows.interruption_id
     inner join intermediate.hardware__faults as faults
-        on nodes.cluster = faults.cluster and nodes.node = faults.node
+        on windows.cluster = faults.cluster and windows.node = faults.node
     where
         faults.is_fatal
-        and date_trunc('second', faults.first_at) <= index.ended_at
-        and (faults.cleared_at is null or faults.cleared_at > index.ended_at)
+        and date_trunc('second', faults.first_at) <= stops.ended_at
+        and (faults.cleared_at is null or faults.cleared_at > stops.ended_at)
 ),
 
 taken_out as (
@@ -49,23 +49,21 @@ failed as (
 )
 
 select
-    index.interruption_id,
-    index.is_resumed_in_window,
+    stops.interruption_id,
+    stops.is_resumed_in_window,
     faulted.interruption_id is null
     and failed.interruption_id is null
     and if(stops.is_progress_observed, stops.is_advancing, taken_out.interruption_id is null) as is_orderly,
-    index.state in ('TIMEOUT', 'DEADLINE')
+    stops.state in ('TIMEOUT', 'DEADLINE')
     or coalesce(
-        index.state = 'COMPLETED'
-        and index.time_limit_seconds - index.elapsed_seconds <= 300,
+        stops.state = 'COMPLETED'
+        and stops.time_limit_seconds - stops.elapsed_seconds <= 300,
         false
     ) as is_time_limit
-from intermediate.interruptions__index as index
-inner join intermediate.attribution__stops as stops
-    on index.interruption_id = stops.interruption_id
+from intermediate.attribution__stops as stops
 left join faulted
-    on index.interruption_id = faulted.interruption_id
+    on stops.interruption_id = faulted.interruption_id
 left join failed
-    on index.interruption_id = failed.interruption_id
+    on stops.interruption_id = failed.interruption_id
 left join taken_out
-    on index.interruption_id = taken_out.interruption_id
+    on stops.interruption_id = taken_out.interruption_id

@@ -6,10 +6,10 @@ select
     'process_fault' as rule,
     if(crowds.nodes_at_once >= 5, 'gpu_process_fault_many', 'gpu_process_fault') as weight_class
 from intermediate.attribution__candidates as candidates
-inner join intermediate.interruptions__index as index
-    on candidates.interruption_id = index.interruption_id
+inner join intermediate.attribution__stops as stops
+    on candidates.interruption_id = stops.interruption_id
 inner join intermediate.attribution__crowds as crowds
     on candidates.evidence_id = crowds.evidence_id
 where
     candidates.evidence_class in ('xid_13', 'xid_31')
-    and index.state in ('FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY')
+    and stops.state in ('FAILED', 'NODE_FAIL', 'OUT_OF_MEMORY')

@@ -5,6 +5,7 @@
 -- nodes left out, drains, boots, tests; logs of machines get two minutes, for clocks differ. What ranks say of each
 -- other comes after what a machine says. `rule` is that of the heaviest piece, whenever it came: the verdict rests on
 -- it.
+-- Parts: intermediate.attribution__hypotheses
 -- Slice: interruption_id
 with ranked as (
     select

@@ -7,6 +7,12 @@ select
     index.cluster,
     index.started_at,
     index.ended_at,
+    index.state,
+    index.nodes,
+    index.is_placed,
+    index.time_limit_seconds,
+    index.elapsed_seconds,
+    index.is_resumed_in_window,
     training.last_progress_at,
     training.last_progress_at is not null as is_progress_observed,
     -- steps, or a last save, went on until the end: many logs print every Nth step only

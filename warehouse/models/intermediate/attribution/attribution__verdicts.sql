@@ -1,6 +1,5 @@
 -- One row per interruption: the likeliest cause, or the operator's label, and the runner-up.
 -- A stop that passes for planned though nothing is known of the steps never gets more than 0.9.
--- Slice: interruption_id
 with ranked as (
     select
         interruption_id,

@@ -1,11 +1,20 @@
 -- One row per rule and piece of evidence it speaks of.
+-- Parts: intermediate.attribution__rule_*, intermediate.attribution__crowds, intermediate.attribution__orderly
 -- Slice: interruption_id
 -- Dirty: select interruption_id from delta.intermediate__attribution__candidates
--- Dirty: union all select interruption_id from delta.intermediate__attribution__crowds
--- Dirty: union all select interruption_id from delta.intermediate__attribution__orderly
 -- Dirty: union all select interruption_id from delta.intermediate__attribution__stops
--- Dirty: union all select interruption_id from delta.intermediate__attribution__rule_planned_rollout
--- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
+-- Dirty: union all select interruption_id from delta.intermediate__attribution__event_windows
+-- Dirty: union all select stops.interruption_id from intermediate.attribution__stops as stops
+-- Dirty: inner join (
+-- Dirty: select cluster, first_at, cleared_at from delta.intermediate__hardware__faults where is_fatal
+-- Dirty: group by cluster, node, first_at, cleared_at having sum(_times) <> 0
+-- Dirty: ) as faults on stops.cluster = faults.cluster
+-- Dirty: where date_trunc('second', faults.first_at) <= stops.ended_at
+-- Dirty: and (faults.cleared_at is null or faults.cleared_at > stops.ended_at)
+-- Dirty: union all select candidates.interruption_id from intermediate.attribution__candidates as candidates
+-- Dirty: semi join delta.intermediate__hardware__faults as faults
+-- Dirty: on faults.is_fatal and candidates.cluster = faults.cluster and candidates.node = faults.node
+-- Dirty: where candidates.is_planned_rollout
 select * from intermediate.attribution__rule_gpu_lost
 union all
 select * from intermediate.attribution__rule_gpu_nvlink

@@ -11,7 +11,6 @@
 -- Dirty: union all select interruption_id from delta.intermediate__attribution__votes
 -- Dirty: union all select interruption_id from delta.intermediate__attribution__stops
 -- Dirty: union all select interruption_id from delta.intermediate__attribution__event_windows
--- Dirty: union all select interruption_id from delta.intermediate__interruptions__index
 -- Dirty: union all select candidates.interruption_id from intermediate.attribution__candidates as candidates
 -- Dirty: inner join (
 -- Dirty: select cluster, evidence_class from delta.intermediate__attribution__background
@@ -52,11 +51,11 @@ voted as (
         weights.p_by_chance,
         if(coalesce(weights.scope, priors.scope) = 'node', candidates.node, null) as suspect,
         if(
-            coalesce(weights.scope, priors.scope) = 'node' and candidates.node is not null, 1, coalesce(index.nodes, 1)
+            coalesce(weights.scope, priors.scope) = 'node' and candidates.node is not null, 1, coalesce(stops.nodes, 1)
         ) as exposed_nodes,
         -- what many nodes of the attempt show alike is common there, whatever the fleet's rate says; the share of the
         -- others that show it is then the chance on one node. Fatal faults do not come about in common by chance.
-        if(candidates.is_fatal, 0, (spread.nodes - 1) / greatest(coalesce(index.nodes, 1), 1)) as share_of_others,
+        if(candidates.is_fatal, 0, (spread.nodes - 1) / greatest(coalesce(stops.nodes, 1), 1)) as share_of_others,
         coalesce(
             own.before_seconds + own.after_seconds,
             epoch(windows.closes_at)::bigint - epoch(windows.opens_at)::bigint,
@@ -65,8 +64,6 @@ voted as (
     from intermediate.attribution__votes as votes
     inner join intermediate.attribution__candidates as candidates
         on votes.evidence_id = candidates.evidence_id
-    inner join intermediate.interruptions__index as index
-        on votes.interruption_id = index.interruption_id
     inner join reference.evidence_weights as weights
         on votes.weight_class = weights.weight_class
     inner join reference.cause_priors as priors

@@ -1,27 +1,21 @@
 -- One row per fault: events of one kind on one device, at most a gap apart, with what put the node or the GPU right.
--- All-clears, boots and the like are no faults: see reference.event_classes.
+-- All-clears, boots and the like are no faults: see reference.event_classes. `record_id` is that of the first event.
 -- Slice: cluster, node, evidence_class, code, device
 -- Dirty: select cluster, node, evidence_class, code, device from delta.intermediate__hardware__events where is_fault
--- Dirty: union all select events.cluster, events.node, events.evidence_class, events.code, events.device
--- Dirty: from intermediate.hardware__events as events
--- Dirty: semi join delta.intermediate__hardware__clearings as clearings using (cluster, node)
--- Dirty: where events.is_fault
+-- Dirty: union all select cluster, node, evidence_class, code, device from intermediate.hardware__coalesced
+-- Dirty: semi join delta.intermediate__hardware__clearings using (cluster, node)
 with events as (
     select
         cluster,
         node,
-        device_kind,
         device,
         gpu_index,
-        event_class,
         code,
-        severity,
         evidence_class,
         is_fatal,
         is_cleanup,
         occurred_at,
-        record_id,
-        text
+        record_id
     from intermediate.hardware__events
     where is_fault
 ),
@@ -99,10 +93,7 @@ numbered as (
 select
     cluster,
     node,
-    arg_min(device_kind, (occurred_at, record_id)) as device_kind,
     device,
-    arg_min(gpu_index, (occurred_at, record_id)) as gpu_index,
-    arg_min(event_class, (occurred_at, record_id)) as event_class,
     code,
     evidence_class,
     bool_or(is_fatal) as is_fatal,
@@ -113,7 +104,6 @@ select
     any_value(put_right_at) as put_right_at,
     any_value(put_right_by) as put_right_by,
     any_value(tested_at) as tested_at,
-    arg_min(record_id, (occurred_at, record_id)) as record_id,
-    arg_min(text, (occurred_at, record_id)) as text
+    arg_min(record_id, (occurred_at, record_id)) as record_id
 from numbered
 group by cluster, node, evidence_class, code, device, fault_number

@@ -1,6 +1,6 @@
 -- One row per hardware event with a time and a node, its class refined by what the machine said just before or after.
 -- A lost GPU told without an Xid is the same fault as Xid 79, and carries its code. See intermediate.hardware__refined.
--- Slice: record_id
+-- Slice: occurred_at
 select
     events.* exclude (evidence_class, is_fatal, code),
     if(events.event_class = 'gpu_lost', 79, events.code) as code,

@@ -1,12 +1,22 @@
 -- One row per fault, with when it was cleared: by what put the node or GPU right or by what outlived it, whichever was
--- first. Its record is that of its first event.
--- Slice: record_id
+-- first. Its record and what that says are those of its first event.
+-- Slice: first_at
+-- Dirty: select first_at from delta.intermediate__hardware__coalesced
+-- Dirty: union all select first_at from delta.intermediate__hardware__outlived
+-- Dirty: union all select occurred_at from delta.intermediate__hardware__events where is_fault
 with outlived as (
     select
         coalesced.*,
+        events.device_kind,
+        events.gpu_index,
+        events.event_class,
+        events.text,
         outlived.proven_at,
         outlived.outlived_at
     from intermediate.hardware__coalesced as coalesced
+    -- the time tells a scan where to look
+    inner join intermediate.hardware__events as events
+        on coalesced.first_at = events.occurred_at and coalesced.record_id = events.record_id
     left join intermediate.hardware__outlived as outlived
         on coalesced.record_id = outlived.record_id
 )

@@ -4,12 +4,27 @@
 -- Slice: cluster, node
 -- Dirty: select cluster, node from delta.staging__hardware__events
 -- Dirty: where event_class in ('boot', 'reboot', 'link_up', 'link_down') or event_class like 'sel_%'
-with restarts as (
+with events as materialized (
+    select
+        record_id,
+        cluster,
+        node,
+        device,
+        unit,
+        event_class,
+        evidence_class,
+        severity,
+        occurred_at
+    from staging.hardware__events
+    where event_class in ('boot', 'reboot', 'link_up', 'link_down') or event_class like 'sel_%'
+),
+
+restarts as (
     select distinct
         cluster,
         node,
         occurred_at as restarted_at
-    from staging.hardware__events
+    from events
     where event_class = 'reboot' and occurred_at is not null
 ),
 
@@ -19,7 +34,7 @@ ups as (
         node,
         device,
         occurred_at as up_at
-    from staging.hardware__events
+    from events
     where event_class = 'link_up' and occurred_at is not null
 ),
 
@@ -28,11 +43,12 @@ boots as (
         events.record_id,
         events.cluster,
         events.node,
+        events.occurred_at,
         if(
             restarts.restarted_at >= events.occurred_at - interval 15 minute, 'boot_orderly', 'boot_unexpected'
         ) as evidence_class,
         false as is_passing
-    from staging.hardware__events as events
+    from events
     asof left join restarts
         on
             events.cluster = restarts.cluster
@@ -46,9 +62,10 @@ bounces as (
         events.record_id,
         events.cluster,
         events.node,
+        events.occurred_at,
         'link_bounce' as evidence_class,
         true as is_passing
-    from staging.hardware__events as events
+    from events
     asof inner join ups
         on
             events.cluster = ups.cluster
@@ -65,7 +82,7 @@ taken_back as (
         event_class,
         unit,
         occurred_at as ended_at
-    from staging.hardware__events
+    from events
     where event_class like 'sel_%' and severity = 'info' and occurred_at is not null
 ),
 
@@ -74,9 +91,10 @@ brief as (
         events.record_id,
         events.cluster,
         events.node,
+        events.occurred_at,
         concat(events.evidence_class, '_brief') as evidence_class,
         true as is_passing
-    from staging.hardware__events as events
+    from events
     asof inner join taken_back
         on
             events.cluster = taken_back.cluster

@@ -13,8 +13,9 @@ with told as (
         matches.record_id,
         events.record_id as log_record_id
     from intermediate.training__matches as matches
+    -- a match has the time of its line: times tell a scan where to look
     inner join staging.training__log_events as events
-        on matches.log_record_id = events.record_id
+        on matches.log_record_id = events.record_id and matches.occurred_at = events.occurred_at
     where matches.event <> 'step' and events.event <> 'step' and matches.record_id is not null
 ),
 

@@ -1,5 +1,5 @@
 -- One row per fault: events of one kind on one device, coalesced, until it was cleared.
--- Slice: record_id
+-- Slice: first_at
 select
     fault_id,
     cluster,

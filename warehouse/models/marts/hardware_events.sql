@@ -1,5 +1,5 @@
 -- One row per thing a machine reported.
--- Slice: record_id
+-- Slice: occurred_at
 select
     cluster,
     node,

@@ -24,6 +24,12 @@ collected_at = 2024-06-14T08:00:00Z
 [[sources]]
 path = "ranks*.csv"
 collected_at = 2024-06-14T08:00:00Z
+[[sources]]
+path = "states*_{cluster}.txt"
+collected_at = 2024-06-12T00:00:00Z
+[[sources]]
+path = "kern*_{cluster}.log"
+collected_at = 2024-06-12T00:00:00Z
 [[runs]]
 match = { user = "u" }
 """
@@ -108,3 +114,46 @@ def test_rows_that_were_lost_for_good_leave_the_marts(site: Config) -> None:
     parts[0].unlink()
     log.unlink()
     assert_as_whole(site, is_partial=False)
+
+
+def states(site: Config, number: int, header: str, *rows: str) -> None:
+    text = "\n".join((f"Cluster|NodeName|TimeStart|TimeEnd|State|Reason{header}", *rows))
+    (site.base / f"states{number}_atlas.txt").write_text(f"{text}\n")
+
+
+def test_who_took_a_node_out_is_known_where_one_of_two_equal_tellings_says_so(site: Config) -> None:
+    """A record's id leaves out who set it: without an order of its own, which telling held hung on how many others there were."""
+    dump(site, 5, attempt("100", 100, "03T08:00", "03T12:00"))
+    state = "atlas|n2|2024-06-03T11:58:00|2024-06-05T09:00:00|DRAIN|check cable"
+    states(site, 0, "|User", f"{state}|ops(2001)")
+    pipeline.run(site)
+    states(site, 1, "", state)
+    assert_as_whole(site)
+    for number in range(2, 14):
+        rows = (
+            f"atlas|n{20 + n}|2024-06-03T08:{n:02}:00|2024-06-05T09:00:00|DRAIN|cable {number}|ops(2001)"
+            for n in range(30)
+        )
+        states(site, number, "|User", *rows)
+        pipeline.ingest(site)
+    assert_as_whole(site)
+    found = query.rows(publish.link_of(site.data), "select set_by from marts.node_states where node = 'n2'")
+    assert found == [{"set_by": "ops"}]
+
+
+def test_an_event_that_two_logs_tell_alike_is_the_one_whose_year_was_printed(site: Config) -> None:
+    """One log prints the year, another leaves it to be inferred: the record is the same, what was assumed is not."""
+    dump(site, 5, attempt("100", 100, "03T08:00", "03T12:00"))
+    line = "n2 kernel: [{n}.000000] NVRM: Xid (PCI:0000:1b:00): 79, pid=77, GPU has fallen off the bus.\n"
+    lines = [(n, line.format(n=100000 + n)) for n in range(20)]
+    (site.base / "kern0_atlas.log").write_text("".join(f"2024-06-03T11:{n:02}:00+00:00 {text}" for n, text in lines))
+    pipeline.run(site)
+    (site.base / "kern1_atlas.log").write_text("".join(f"Jun  3 11:{n:02}:00 {text}" for n, text in lines))
+    assert_as_whole(site)
+    other = [line.replace("n2", "n3").format(n=200000 + n) for n in range(400)]
+    (site.base / "kern2_atlas.log").write_text(
+        "".join(f"2024-06-03T11:{n % 60:02}:00+00:00 {t}" for n, t in enumerate(other))
+    )
+    assert_as_whole(site)
+    found = query.rows(publish.link_of(site.data), "select distinct flags from marts.hardware_events where node = 'n2'")
+    assert found == [{"flags": []}]

@@ -10,7 +10,12 @@ with told as (
             order by
                 occurred_at asc nulls last,
                 collected_at asc,
-                text asc
+                text asc,
+                flags asc,
+                monotonic_us asc,
+                severity asc,
+                device asc,
+                unit asc
         ) as telling
     from lake.hardware_events
 ),

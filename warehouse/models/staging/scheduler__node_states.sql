@@ -10,7 +10,11 @@ with ranked as (
             order by
                 (ended_at is not null) desc,
                 collected_at desc,
-                record_id asc
+                record_id asc,
+                set_by asc,  -- known before unknown; a record's id leaves out who set it
+                set_by_uid asc,
+                state_raw asc,
+                flags asc
         ) as record_rank,
         max(collected_at) over (partition by cluster, node, started_at) as last_collected_at
     from staging.scheduler__told_states

@@ -5,7 +5,8 @@ Run: python benchmarks/increment.py [--replay DIR] [--at 2024-07-26T22:00] [--ho
 `DIR` is what `goodput demo DIR` leaves. Its exports are cut at an instant, as if collected then: logs at a line, dumps of
 Slurm with what still ran shown as running. That is ingested and built; then one hour after the other is added, as logs that
 grew and as new dumps, and `goodput run` is timed; then nothing is added and it is timed again; then all is built in an empty
-folder. An hour in which a run stops costs more than a quiet one: the median of the hours counts.
+folder. An hour in which a run stops costs more than a quiet one, and one that closes a UTC day most: the median of the hours counts.
+Like is held against like: what begins with exports against all that begins with exports, a build against a build.
 """
 
 from __future__ import annotations
@@ -209,9 +210,9 @@ def main() -> None:
         f"nothing new                        {nothing[0]:6.2f} s wall, {nothing[1]:6.2f} s CPU, {added} bytes more on disk"
     )
     hour = statistics.median(wall for wall, _, _ in hours)
-    print(
-        f"hour / everything {hour / whole[0]:.3f}; hour / rebuild of the marts {hour / forced[0]:.3f} (limit {MAX_RATIO})"
-    )
+    build = statistics.median(float(told["build"]["seconds"]) for _, _, told in hours)  # type: ignore[index]
+    print(f"from exports to marts: hour / everything {hour / whole[0]:.3f} (limit {MAX_RATIO})")
+    print(f"from the lake to marts: the hour's build / a rebuild of the marts {build / forced[0]:.3f}")
     print(f"digests of all marts equal those of everything built at once: {same}")
 
 

@@ -62,8 +62,6 @@ select
     interruption_id, record_id, cluster, started_at, ended_at,
     greatest(started_at, ended_at - interval 10 minute) as opens_at
 from '{folder}/attempts.parquet';
-create table intermediate.interruptions__index as
-select interruption_id, record_id, cluster, started_at, ended_at from '{folder}/attempts.parquet';
 create table intermediate.runs__attempt_nodes as
 select
     cluster, record_id, started_at, ended_at, ended_at as observed_until,

@@ -197,7 +197,8 @@ class Worker:
         )
         if not made:
             return SAME
-        least, most, alike = self._told(f"select min(_times), max(_times), max(_rows) from {changes}")
+        row = self.con.execute(f"select min(_times), max(_times), max(_rows) from {changes}").fetchone()
+        least, most, alike = row or (0, 0, 0)
         if least < -1 or most > 1 or alike > 1:  # which of several rows that are alike goes cannot be said
             self._replace(model, where)
             return SOME
@@ -207,13 +208,9 @@ class Worker:
             self.con.execute(f"insert into {target} by name select {columns} from {changes} where _times > 0")
         return SOME
 
-    def _told(self, query: str) -> tuple[int, ...]:
-        row = self.con.execute(query).fetchone()
-        return row or ()
-
     def _rows(self, source: str, where: _Where, what: str = "*") -> str:
         """Return a query for rows of a table; the columns that do not choose are read of those rows only."""
-        if source.startswith("(") or ".lake." in source or where.is_known or not where.text:
+        if ".lake." in source or where.is_known or not where.text:
             return f"select {what} from {source} as input {where.text}"
         return f"select {what} from {source} where rowid in (select rowid from {source} as input {where.text})"
 
